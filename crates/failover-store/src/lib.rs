@@ -1,0 +1,14 @@
+//! Everything durable goes through one narrow trait: get, compare-and-swap, scan, and an optional change feed.
+//!
+//! There is no blind write. A lost swap is an outcome that carries the current value, not an error.
+
+mod key;
+mod kv;
+mod memory;
+
+pub use key::{Key, KeyError, Prefix};
+pub use kv::{
+    Change, ChangeStream, Durability, Expect, KeyValue, StoreError, Swap, Value, Version, Versioned,
+    WriteOptions,
+};
+pub use memory::MemoryStore;

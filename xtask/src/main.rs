@@ -1,0 +1,3 @@
+//! The workspace's own tools.
+
+fn main() {}

@@ -1,3 +1,41 @@
-//! The workspace's own tools.
+//! The workspace's own tools, each a plain function: `cargo xtask help` lists them.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
-fn main() {}
+mod ci;
+mod layers;
+mod run;
+mod spec;
+mod tidy;
+
+use run::Outcome;
+use std::process::ExitCode;
+
+/// A command takes the arguments behind its name.
+type Command = fn(&[String]) -> Outcome;
+
+/// One line per command: name, what it does, the function.
+const COMMANDS: &[(&str, &str, Command)] = &[
+    ("ci", "everything the pipeline checks, in order, stopping at the first failure", ci::main),
+    ("tidy", "sizes, module docs, lints, top level, README facts, stray paths", tidy::main),
+    ("layers", "crates depend downwards only, and pure crates stay pure", layers::main),
+    ("spec", "the numbered requirements that no test names yet", spec::main),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let name = args.first().map_or("help", String::as_str);
+    let Some((_, _, command)) = COMMANDS.iter().find(|(known, _, _)| *known == name) else {
+        println!("usage: cargo xtask COMMAND\n");
+        for (name, what, _) in COMMANDS {
+            println!("  {name:8} {what}");
+        }
+        return if name == "help" { ExitCode::SUCCESS } else { ExitCode::from(2) };
+    };
+    match command(args.get(1..).unwrap_or_default()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(faults) => {
+            eprintln!("xtask {name}: {faults}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Directions between crates: downwards only, and pure crates stay pure.
+
+use crate::run::{Faults, Outcome, cargo, read};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The layer of every crate. A crate may depend on lower layers only; see `docs/architecture.md`.
+const LAYERS: &[(&str, u8)] = &[
+    ("failover-types", 0),
+    ("failover-classify", 1),
+    ("failover-store", 1),
+    ("failover-provider", 2),
+    ("failover-auth", 2),
+    ("failover-session", 2),
+    ("failover-chain", 2),
+    ("failover-credentials", 3),
+    ("failover-runner", 3),
+    ("failover-config", 3),
+    ("failover-http", 3),
+    ("failover-store-sled", 4),
+    ("failover-store-redis", 4),
+    ("failover-store-redb", 4),
+    ("failover-provider-openai", 4),
+    ("failover-provider-anthropic", 4),
+    ("failover-provider-google", 4),
+    ("failover-provider-bedrock", 4),
+    ("failover-provider-ollama", 4),
+    ("failover-clients", 4),
+    ("failover", 5),
+    ("failover-gateway", 5),
+    ("failover-testkit", 5),
+    ("failover-cli", 6),
+    ("xtask", 7),
+];
+
+/// The one allowed dependency inside a layer: (from, to).
+const SIDEWAYS: &[(&str, &str)] = &[("failover-auth", "failover-provider")];
+
+/// Crates below a layer that adapters and stores must not see.
+const BLIND: &[(&str, &str)] =
+    &[("failover-provider-", "failover-runner"), ("failover-store-", "failover-runner")];
+
+/// What has no place in the normal dependency tree of a pure crate: runtimes, clients, files, randomness.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "async-std",
+    "smol",
+    "hyper",
+    "reqwest",
+    "ureq",
+    "rand",
+    "getrandom",
+    "sled",
+    "redb",
+    "chrono",
+];
+
+/// Pure crates, checked without default features: a driver behind a feature does not count.
+const PURE: &[&str] = &[
+    "failover-types",
+    "failover-classify",
+    "failover-store",
+    "failover-provider",
+    "failover-auth",
+    "failover-session",
+    "failover-chain",
+    "failover-runner",
+];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+    features: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+}
+
+fn metadata() -> Result<Metadata, Faults> {
+    let json = read(cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]))?;
+    serde_json::from_str(&json).map_err(|error| Faults::one(format!("cargo metadata: {error}")))
+}
+
+/// Crates of the workspace that have features, by name.
+pub(crate) fn packages_with_features() -> Result<Vec<String>, Faults> {
+    let packages = metadata()?.packages;
+    Ok(packages
+        .into_iter()
+        .filter(|package| !package.features.is_empty())
+        .map(|package| package.name)
+        .collect())
+}
+
+/// Names of all crates of the workspace.
+pub(crate) fn package_names() -> Result<Vec<String>, Faults> {
+    Ok(metadata()?.packages.into_iter().map(|package| package.name).collect())
+}
+
+fn layer(name: &str) -> Option<u8> {
+    LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+}
+
+/// Checks directions and purity.
+pub(crate) fn main(_args: &[String]) -> Outcome {
+    let packages = metadata()?.packages;
+    let mut faults = directions(&packages);
+    let ours: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    for name in PURE.iter().filter(|name| ours.contains(name)) {
+        let tree = read(cargo(&[
+            "tree",
+            "--package",
+            name,
+            "--edges",
+            "normal",
+            "--no-default-features",
+            "--prefix",
+            "none",
+            "--locked",
+        ]))?;
+        let found = tree.lines().filter_map(|line| line.split(' ').next());
+        for crate_name in found.filter(|crate_name| IMPURE.contains(crate_name)) {
+            faults.0.push(format!("{name} must stay pure, and depends on {crate_name}"));
+        }
+    }
+    faults.into_outcome()?;
+    println!("{} crates point downwards; the pure ones are pure", packages.len());
+    Ok(())
+}
+
+fn directions(packages: &[Package]) -> Faults {
+    let mut faults = Faults::default();
+    for package in packages {
+        let name = package.name.as_str();
+        let Some(own) = layer(name) else {
+            faults.0.push(format!("{name} has no layer: add it to the table in xtask/src/layers.rs"));
+            continue;
+        };
+        let normal = package.dependencies.iter().filter(|dependency| dependency.kind.is_none());
+        for to in normal.map(|dependency| dependency.name.as_str()) {
+            let Some(below) = layer(to) else { continue };
+            if below >= own && !SIDEWAYS.contains(&(name, to)) {
+                faults.0.push(format!("{name} (L{own}) must not depend on {to} (L{below})"));
+            }
+            if BLIND.iter().any(|(from, hidden)| name.starts_with(from) && to == *hidden) {
+                faults.0.push(format!("{name} must not see {to}"));
+            }
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, to: &str) -> Package {
+        let dependency = Dependency { name: to.into(), kind: None };
+        Package { name: name.into(), dependencies: vec![dependency], features: BTreeMap::new() }
+    }
+
+    #[test]
+    fn upward_and_sideways_edges_are_faults() {
+        let wrong = [
+            package("failover-types", "failover-classify"),
+            package("failover-chain", "failover-session"),
+            package("failover-provider-openai", "failover-runner"),
+            package("somebody-new", "serde"),
+        ];
+        assert_eq!(directions(&wrong).0.len(), wrong.len());
+        let right = [package("failover-auth", "failover-provider"), package("failover-cli", "failover")];
+        assert!(directions(&right).0.is_empty());
+    }
+}

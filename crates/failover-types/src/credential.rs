@@ -1,6 +1,6 @@
 //! What a profile holds: a key, a token, or an OAuth pair; literal, or a reference that is read at use.
 
-use crate::{ProviderId, Secret, Timestamp};
+use crate::{ProfileId, ProviderId, Secret, Timestamp};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::path::PathBuf;
@@ -128,6 +128,29 @@ impl Credential {
     /// The stored form, secrets included: for the secret store and for nothing else.
     pub fn reveal(&self) -> Revealed<'_> {
         Revealed(self)
+    }
+}
+
+/// A credential that is ready to be sent: what adapters take. `Debug` shows no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResolvedCredential {
+    /// Whose it is.
+    pub profile: ProfileId,
+    /// Which kind: adapters send keys and bearers in different headers.
+    pub kind: CredentialKind,
+    /// The key or the access token.
+    pub secret: Secret,
+    /// The cloud project that requests are billed to, where the provider has such a thing.
+    pub project_id: Option<String>,
+    /// Base URL of an enterprise installation, where there is one.
+    pub enterprise_url: Option<String>,
+}
+
+impl ResolvedCredential {
+    /// A credential without account details.
+    pub fn new(profile: ProfileId, kind: CredentialKind, secret: Secret) -> Self {
+        Self { profile, kind, secret, project_id: None, enterprise_url: None }
     }
 }
 

@@ -12,7 +12,7 @@ mod secret;
 mod time;
 
 pub use clock::{BoxFuture, Clock};
-pub use credential::{Credential, CredentialKind, OAuth, Revealed, SecretSource};
+pub use credential::{Credential, CredentialKind, OAuth, ResolvedCredential, Revealed, SecretSource};
 pub use id::{AgentId, IdError, ProfileId, ProviderId, RunId, SessionId};
 pub use model::{ModelRef, ModelRefError, ModelSelector};
 pub use reason::{FailoverReason, Lane, Scope, UnknownReason};

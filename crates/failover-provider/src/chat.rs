@@ -1,0 +1,373 @@
+//! The neutral request: what vendors share, and vendor fields tagged with where they came from.
+//!
+//! A request is never changed by an attempt. Each adapter maps from the original, so that what one provider
+//! cannot carry is still there for the next.
+
+use crate::{AttemptScope, Json};
+use failover_types::{ProfileId, ProviderId};
+use serde::{Deserialize, Serialize};
+
+/// One chat request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ChatRequest {
+    /// The conversation so far, oldest first. System prompts are messages too.
+    pub messages: Vec<Message>,
+    /// Tools that the model may call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool>,
+    /// Whether and which tool must be called; `None` leaves it to the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// Sampling temperature, passed on as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, passed on as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Most tokens to generate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Texts that end the answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
+    /// The form of the answer; `None` is plain text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+    /// How hard a reasoning model thinks; `None` leaves it to the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
+    /// Whether the answer is wanted piece by piece.
+    pub stream: bool,
+    /// Top-level fields that only their origin understands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opaque: Vec<Opaque>,
+}
+
+impl ChatRequest {
+    /// A request with one user message, not streamed.
+    pub fn prompt(text: impl Into<String>) -> Self {
+        Self::new(vec![Message::text(Role::User, text)])
+    }
+
+    /// A request with this conversation, not streamed.
+    pub fn new(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
+    /// Asks for the answer piece by piece, or whole.
+    #[must_use]
+    pub fn with_stream(mut self, stream: bool) -> Self {
+        self.stream = stream;
+        self
+    }
+
+    /// Bounds the answer.
+    #[must_use]
+    pub fn with_max_tokens(mut self, tokens: u64) -> Self {
+        self.max_tokens = Some(tokens);
+        self
+    }
+
+    /// Offers tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
+        self.tools = tools;
+        self
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "every adapter must map every role")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// The person, or the program that asks.
+    User,
+    /// The model.
+    Assistant,
+    /// Results of tool calls.
+    Tool,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Message {
+    /// A message from its parts.
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self { role, parts }
+    }
+
+    /// A message of one text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Self::new(role, vec![Part::Text(text.into())])
+    }
+}
+
+/// A piece of a message or of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "an adapter that forgets a kind of part would lose it silently")]
+pub enum Part {
+    /// Plain text.
+    Text(String),
+    /// An image.
+    Image(Image),
+    /// The model's call of a tool.
+    ToolCall(ToolCall),
+    /// The result of a call.
+    ToolResult(ToolResult),
+    /// The model's visible reasoning, with the vendor's proof of it where there is one. Dropped as a whole
+    /// where the proof belongs elsewhere.
+    Reasoning {
+        /// The text; may be empty where the vendor shows none.
+        text: String,
+        /// Signature or encrypted form.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proof: Option<Opaque>,
+    },
+    /// A whole item that only its origin understands.
+    Opaque(Opaque),
+}
+
+/// An image.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Image {
+    /// Where it is.
+    pub source: ImageSource,
+    /// How closely the model looks (`low`, `high`, `auto`), where the provider has such a thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+impl Image {
+    /// An image from its source.
+    pub fn new(source: ImageSource) -> Self {
+        Self { source, detail: None }
+    }
+}
+
+/// Where an image is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "every adapter must map every source")]
+pub enum ImageSource {
+    /// Fetched by the provider.
+    Url(String),
+    /// In the request itself.
+    Base64 {
+        /// Media type: `image/png`.
+        media_type: String,
+        /// The bytes, in standard base64.
+        data: String,
+    },
+}
+
+/// The model's call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolCall {
+    /// The call's id. Adapters map it to what their provider accepts, the same way throughout one attempt.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments as the model wrote them: meant to be a JSON object, not checked.
+    pub arguments: String,
+}
+
+impl ToolCall {
+    /// A call from its parts.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+}
+
+/// The result of a tool call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// Id of the call.
+    pub call_id: String,
+    /// What the tool said: texts and images.
+    pub parts: Vec<Part>,
+    /// Whether the tool failed.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// A result of one text.
+    pub fn text(call_id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { call_id: call_id.into(), parts: vec![Part::Text(text.into())], is_error: false }
+    }
+}
+
+/// A tool that the model may call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// JSON schema of its arguments, in the caller's own key order.
+    pub parameters: Json,
+    /// Whether the provider must hold the arguments to the schema; `None` leaves it to the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
+}
+
+impl Tool {
+    /// A tool from its name and the schema of its arguments.
+    pub fn new(name: impl Into<String>, parameters: Json) -> Self {
+        Self { name: name.into(), description: None, parameters, strict: None }
+    }
+
+    /// Says what the tool does.
+    #[must_use]
+    pub fn with_description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+}
+
+/// Whether and which tool must be called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "every adapter must map every choice")]
+pub enum ToolChoice {
+    /// The model decides.
+    Auto,
+    /// No tool.
+    None,
+    /// Some tool.
+    Required,
+    /// This one.
+    Named(String),
+}
+
+/// The form of the answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "every adapter must map every form")]
+pub enum ResponseFormat {
+    /// Any JSON object.
+    JsonObject,
+    /// JSON that follows a schema.
+    JsonSchema {
+        /// The schema's name.
+        name: String,
+        /// The schema.
+        schema: Json,
+        /// Whether the provider must hold the answer to it.
+        #[serde(default)]
+        strict: bool,
+    },
+}
+
+/// How hard a reasoning model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Effort {
+    /// Not at all, where that is possible.
+    None,
+    /// As little as possible.
+    Minimal,
+    /// Little.
+    Low,
+    /// The provider's middle.
+    Medium,
+    /// Hard.
+    High,
+}
+
+impl Effort {
+    /// The name that vendors share.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Where an opaque field came from. Only what is named must match.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The provider.
+    pub provider: ProviderId,
+    /// The model, where the field is bound to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The credential, where the field is bound to an account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileId>,
+}
+
+impl Origin {
+    /// Bound to a provider only.
+    pub fn new(provider: ProviderId) -> Self {
+        Self { provider, model: None, profile: None }
+    }
+
+    /// Also bound to a model.
+    #[must_use]
+    pub fn with_model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Also bound to a credential.
+    #[must_use]
+    pub fn with_profile(mut self, profile: ProfileId) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
+    /// Whether this attempt goes back to where the field came from.
+    pub fn is_target_of(&self, scope: &AttemptScope<'_>) -> bool {
+        let profile = scope.credential.map(|credential| &credential.profile);
+        self.provider == *scope.model.provider()
+            && self.model.as_deref().is_none_or(|model| model == scope.model.model())
+            && self.profile.as_ref().is_none_or(|bound| profile == Some(bound))
+    }
+}
+
+/// Something that only its origin understands. It goes back there unchanged, and nowhere else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Opaque {
+    /// Where it came from.
+    pub origin: Origin,
+    /// The field's name at its origin.
+    pub name: String,
+    /// Its value.
+    pub value: Json,
+}
+
+impl Opaque {
+    /// An opaque field from its parts.
+    pub fn new(origin: Origin, name: impl Into<String>, value: Json) -> Self {
+        Self { origin, name: name.into(), value }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a provider adapter implements, and the neutral types it speaks.
+//!
+//! An adapter makes **one attempt** and says honestly how it went: no retry, no fallback, no waiting of its own.
+//! Whoever calls it ([`ProviderAdapter::open`]) decides what comes next from the [`AttemptFailure`], which keeps
+//! everything that classification needs. This crate has no runtime and no HTTP client in its dependencies.
+
+mod adapter;
+mod chat;
+mod failure;
+mod json;
+mod reply;
+mod scope;
+
+pub use adapter::{LimitProbe, ProbeError, ProviderAdapter, RefreshError, Reset, TokenRefresher};
+pub use chat::{
+    ChatRequest, Effort, Image, ImageSource, Message, Opaque, Origin, Part, ResponseFormat, Role, Tool,
+    ToolCall, ToolChoice, ToolResult,
+};
+pub use failure::{
+    AttemptFailure, BODY_HEAD_BYTES, BODY_TAIL_BYTES, BodyCapture, FailureCause, FailureDetails, Limit,
+    Progress,
+};
+pub use json::{Json, JsonError};
+pub use reply::{
+    ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,
+    ReplyStream, ToolCallDelta, Usage,
+};
+pub use scope::{AttemptLimits, AttemptScope};

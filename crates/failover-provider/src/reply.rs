@@ -1,0 +1,423 @@
+//! What comes back from an attempt: a complete answer, or a stream that has begun.
+
+use crate::{AttemptFailure, Opaque, Part, ToolCall};
+use failover_classify::Surface;
+use failover_types::ProviderId;
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// How much of a streamed answer is remembered for [`Incomplete`], in bytes of text.
+pub const RECEIVED_CAP_BYTES: usize = 4 * 1024 * 1024;
+
+/// The outcome of an attempt that did not fail before its first content.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "an answer is whole or it streams")]
+pub enum Reply {
+    /// The whole answer.
+    Complete(ChatReply),
+    /// An answer whose first content has arrived.
+    Stream(ReplyStream),
+}
+
+/// What is known of an answer besides its content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplyHead {
+    /// The provider's id of the response.
+    pub id: Option<String>,
+    /// The model that the provider says it used.
+    pub model: Option<String>,
+    /// What of the request this provider could not be given.
+    pub losses: Vec<Loss>,
+}
+
+/// A part of the request that was left out for this attempt. The request itself still has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// What was left out: the field's or part's name.
+    pub what: String,
+    /// Why.
+    pub reason: LossReason,
+}
+
+impl Loss {
+    /// A loss from its parts.
+    pub fn new(what: impl Into<String>, reason: LossReason) -> Self {
+        Self { what: what.into(), reason }
+    }
+}
+
+/// Why a part of the request was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// It belongs to another provider, model or account.
+    ForeignOrigin,
+    /// This dialect has no place for it.
+    NoPlace,
+}
+
+/// The whole answer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ChatReply {
+    /// What is known besides the content.
+    pub head: ReplyHead,
+    /// The content, in order.
+    pub parts: Vec<Part>,
+    /// Why the model stopped.
+    pub finish: FinishReason,
+    /// Token counts, where the provider gave them.
+    pub usage: Option<Usage>,
+}
+
+impl ChatReply {
+    /// An answer from its parts.
+    pub fn new(parts: Vec<Part>, finish: FinishReason) -> Self {
+        Self { head: ReplyHead::default(), parts, finish, usage: None }
+    }
+
+    /// Adds what is known besides the content.
+    #[must_use]
+    pub fn with_head(mut self, head: ReplyHead) -> Self {
+        self.head = head;
+        self
+    }
+
+    /// Adds token counts.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// The texts of the answer, joined.
+    pub fn text(&self) -> String {
+        texts(&self.parts)
+    }
+}
+
+fn texts(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None })
+        .collect()
+}
+
+/// Why the model stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// It was done, or met a stop text.
+    Stop,
+    /// It met the bound on tokens.
+    Length,
+    /// It calls tools.
+    ToolCalls,
+    /// A filter cut it off.
+    ContentFilter,
+    /// Something that only this provider says.
+    Other(String),
+}
+
+impl FinishReason {
+    /// The name in the OpenAI dialect; foreign ones as they came.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::ToolCalls => "tool_calls",
+            Self::ContentFilter => "content_filter",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// Token counts of one attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Tokens of the prompt, those read from a cache included.
+    pub input: u64,
+    /// Tokens generated, reasoning included.
+    pub output: u64,
+    /// Of the input: read from a cache.
+    pub cached_input: Option<u64>,
+    /// Of the output: reasoning.
+    pub reasoning: Option<u64>,
+}
+
+impl Usage {
+    /// Counts without details.
+    pub fn new(input: u64, output: u64) -> Self {
+        Self { input, output, ..Self::default() }
+    }
+}
+
+/// A piece of a streamed answer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ReplyEvent {
+    /// More text.
+    Text(String),
+    /// More visible reasoning.
+    Reasoning(String),
+    /// A vendor's proof of the reasoning so far, to be sent back to its origin.
+    ReasoningProof(Opaque),
+    /// More of a tool call.
+    ToolCall(ToolCallDelta),
+    /// A whole item that only its origin understands.
+    Opaque(Opaque),
+    /// Token counts so far; the last ones count.
+    Usage(Usage),
+    /// The answer is complete. Always the last event.
+    Finish(FinishReason),
+}
+
+impl ReplyEvent {
+    /// Whether it is content: what feeds the idle limit and, delivered, commits a run.
+    pub fn is_content(&self) -> bool {
+        match self {
+            Self::Text(text) | Self::Reasoning(text) => !text.is_empty(),
+            Self::ReasoningProof(_) | Self::ToolCall(_) | Self::Opaque(_) => true,
+            Self::Usage(_) | Self::Finish(_) => false,
+        }
+    }
+}
+
+/// More of a tool call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCallDelta {
+    /// Which call of the answer, from 0.
+    pub index: u32,
+    /// Its id, in the call's first piece.
+    pub id: Option<String>,
+    /// The tool's name, in the call's first piece.
+    pub name: Option<String>,
+    /// More of the arguments' text.
+    pub arguments: String,
+}
+
+impl ToolCallDelta {
+    /// More arguments of call `index`.
+    pub fn new(index: u32, arguments: impl Into<String>) -> Self {
+        Self { index, arguments: arguments.into(), ..Self::default() }
+    }
+
+    /// Makes it the call's first piece.
+    #[must_use]
+    pub fn with_start(mut self, id: Option<String>, name: Option<String>) -> Self {
+        self.id = id;
+        self.name = name;
+        self
+    }
+}
+
+/// What had come when a stream failed: never a success, but the caller may want to see it.
+#[derive(Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Incomplete {
+    /// The content that came, in order.
+    pub parts: Vec<Part>,
+    /// Token counts, where they had come.
+    pub usage: Option<Usage>,
+    /// Whether more came than is remembered ([`RECEIVED_CAP_BYTES`]).
+    pub truncated: bool,
+}
+
+/// Texts compare as texts; the temperature-like numbers that forbid `Eq` on requests do not occur here.
+impl Eq for Incomplete {}
+
+impl Incomplete {
+    /// The texts that came, joined.
+    pub fn text(&self) -> String {
+        texts(&self.parts)
+    }
+}
+
+impl fmt::Debug for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incomplete")
+            .field("parts", &self.parts.len())
+            .field("usage", &self.usage)
+            .field("truncated", &self.truncated)
+            .finish()
+    }
+}
+
+/// Gathers events into parts.
+#[derive(Default)]
+struct Gathered {
+    incomplete: Incomplete,
+    /// Index of the tool call within the answer and place of its part.
+    calls: Vec<(u32, usize)>,
+    bytes: usize,
+}
+
+impl Gathered {
+    fn take(&mut self, event: &ReplyEvent) {
+        let size = match event {
+            ReplyEvent::Text(text) | ReplyEvent::Reasoning(text) => text.len(),
+            ReplyEvent::ToolCall(delta) => delta.arguments.len() + 64,
+            ReplyEvent::ReasoningProof(opaque) | ReplyEvent::Opaque(opaque) => opaque.value.as_str().len(),
+            ReplyEvent::Usage(usage) => {
+                self.incomplete.usage = Some(*usage);
+                return;
+            }
+            ReplyEvent::Finish(_) => return,
+        };
+        self.bytes = self.bytes.saturating_add(size);
+        if self.bytes > RECEIVED_CAP_BYTES {
+            self.incomplete.truncated = true;
+            return;
+        }
+        let parts = &mut self.incomplete.parts;
+        match event {
+            ReplyEvent::Text(more) => match parts.last_mut() {
+                Some(Part::Text(text)) => text.push_str(more),
+                _ => parts.push(Part::Text(more.clone())),
+            },
+            ReplyEvent::Reasoning(more) => match parts.last_mut() {
+                Some(Part::Reasoning { text, proof: None }) => text.push_str(more),
+                _ => parts.push(Part::Reasoning { text: more.clone(), proof: None }),
+            },
+            ReplyEvent::ReasoningProof(opaque) => match parts.last_mut() {
+                Some(Part::Reasoning { proof: proof @ None, .. }) => *proof = Some(opaque.clone()),
+                _ => parts.push(Part::Reasoning { text: String::new(), proof: Some(opaque.clone()) }),
+            },
+            ReplyEvent::Opaque(opaque) => parts.push(Part::Opaque(opaque.clone())),
+            ReplyEvent::ToolCall(delta) => self.take_call(delta),
+            ReplyEvent::Usage(_) | ReplyEvent::Finish(_) => {}
+        }
+    }
+
+    fn take_call(&mut self, delta: &ToolCallDelta) {
+        let parts = &mut self.incomplete.parts;
+        let known = self.calls.iter().find(|(index, _)| *index == delta.index).map(|(_, at)| *at);
+        let at = known.unwrap_or_else(|| {
+            parts.push(Part::ToolCall(ToolCall::new("", "", "")));
+            self.calls.push((delta.index, parts.len() - 1));
+            parts.len() - 1
+        });
+        if let Some(Part::ToolCall(call)) = parts.get_mut(at) {
+            if let Some(id) = &delta.id {
+                call.id.clone_from(id);
+            }
+            if let Some(name) = &delta.name {
+                call.name.clone_from(name);
+            }
+            call.arguments.push_str(&delta.arguments);
+        }
+    }
+}
+
+type Events = Pin<Box<dyn Stream<Item = Result<ReplyEvent, AttemptFailure>> + Send>>;
+
+/// A streamed answer whose first content has arrived. Dropping it closes the connection.
+///
+/// It holds every adapter to the same rules: events after [`ReplyEvent::Finish`] or after a failure are dropped; a
+/// source that ends without `Finish` ends here with a failure; and every failure carries what had come.
+pub struct ReplyStream {
+    head: ReplyHead,
+    provider: ProviderId,
+    events: Option<Events>,
+    gathered: Gathered,
+}
+
+impl ReplyStream {
+    /// Wraps an adapter's events.
+    pub fn new(
+        provider: ProviderId,
+        events: impl Stream<Item = Result<ReplyEvent, AttemptFailure>> + Send + 'static,
+    ) -> Self {
+        Self {
+            head: ReplyHead::default(),
+            provider,
+            events: Some(Box::pin(events)),
+            gathered: Gathered::default(),
+        }
+    }
+
+    /// Adds what is known besides the content.
+    #[must_use]
+    pub fn with_head(mut self, head: ReplyHead) -> Self {
+        self.head = head;
+        self
+    }
+
+    /// What is known besides the content.
+    pub fn head(&self) -> &ReplyHead {
+        &self.head
+    }
+
+    /// Reads the stream to its end.
+    ///
+    /// # Errors
+    ///
+    /// The stream's failure, with what had come.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: what was read is lost with the future, and the connection closes.
+    pub async fn collect(mut self) -> Result<ChatReply, AttemptFailure> {
+        loop {
+            match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
+                Some(Ok(ReplyEvent::Finish(finish))) => {
+                    let gathered = std::mem::take(&mut self.gathered.incomplete);
+                    return Ok(ChatReply {
+                        head: std::mem::take(&mut self.head),
+                        parts: gathered.parts,
+                        finish,
+                        usage: gathered.usage,
+                    });
+                }
+                Some(Ok(_)) => {}
+                Some(Err(failure)) => return Err(failure),
+                None => return Err(no_finish(&self.provider)),
+            }
+        }
+    }
+}
+
+fn no_finish(provider: &ProviderId) -> AttemptFailure {
+    AttemptFailure::new(provider.clone(), Surface::Transport)
+        .with_code("incomplete_stream")
+        .with_causes(vec![crate::FailureCause::new("the stream ended without its finish marker")])
+}
+
+impl Stream for ReplyStream {
+    type Item = Result<ReplyEvent, AttemptFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(events) = &mut this.events else { return Poll::Ready(None) };
+        let failure = match ready!(events.as_mut().poll_next(cx)) {
+            Some(Ok(event)) => {
+                if matches!(event, ReplyEvent::Finish(_)) {
+                    this.events = None;
+                }
+                this.gathered.take(&event);
+                return Poll::Ready(Some(Ok(event)));
+            }
+            Some(Err(failure)) => failure,
+            None => no_finish(&this.provider),
+        };
+        this.events = None;
+        let received = std::mem::take(&mut this.gathered.incomplete);
+        Poll::Ready(Some(Err(failure.with_incomplete(received))))
+    }
+}
+
+impl fmt::Debug for ReplyStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReplyStream").field("head", &self.head).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

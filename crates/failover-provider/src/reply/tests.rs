@@ -1,0 +1,95 @@
+use super::*;
+use crate::{Json, Origin, Progress};
+use futures_util::{FutureExt, StreamExt, stream};
+
+fn provider() -> ProviderId {
+    ProviderId::new("acme").unwrap()
+}
+
+fn replay(events: Vec<Result<ReplyEvent, AttemptFailure>>) -> ReplyStream {
+    ReplyStream::new(provider(), stream::iter(events))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "items of a stream of results")]
+fn text(text: &str) -> Result<ReplyEvent, AttemptFailure> {
+    Ok(ReplyEvent::Text(text.into()))
+}
+
+fn broken() -> Result<ReplyEvent, AttemptFailure> {
+    Err(AttemptFailure::new(provider(), Surface::StreamEvent).with_code("overloaded"))
+}
+
+fn all(stream: ReplyStream) -> Vec<Result<ReplyEvent, AttemptFailure>> {
+    StreamExt::collect(stream).now_or_never().unwrap()
+}
+
+// spec: P-3
+#[test]
+fn an_end_without_finish_is_a_failure_with_what_came() {
+    let events = all(replay(vec![text("to be or"), text(" not")]));
+    let failure = events.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(failure.incomplete.as_ref().unwrap().text(), "to be or not");
+    assert_eq!(failure.progress, Progress::Delivered);
+    assert_eq!(events.len(), 3);
+}
+
+// spec: P-3
+#[test]
+fn a_failure_ends_the_stream_and_carries_what_came() {
+    let events = all(replay(vec![text("a"), broken(), text("late")]));
+    assert_eq!(events.len(), 2);
+    let failure = events.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(failure.code.as_deref(), Some("overloaded"), "the adapter's own failure is kept");
+    assert_eq!(failure.incomplete.as_ref().unwrap().text(), "a");
+}
+
+#[test]
+fn nothing_comes_after_finish() {
+    let events =
+        all(replay(vec![text("a"), Ok(ReplyEvent::Finish(FinishReason::Stop)), text("late"), broken()]));
+    assert_eq!(events.len(), 2);
+    assert!(events.iter().all(Result::is_ok));
+}
+
+#[test]
+fn parts_keep_their_order_and_calls_their_pieces() {
+    let proof = Opaque::new(Origin::new(provider()), "signature", Json::parse("\"x\"").unwrap());
+    let reply = replay(vec![
+        Ok(ReplyEvent::Reasoning("hm".into())),
+        Ok(ReplyEvent::ReasoningProof(proof.clone())),
+        text("I "),
+        text("call"),
+        Ok(ReplyEvent::ToolCall(
+            ToolCallDelta::new(0, "{\"a\"").with_start(Some("c0".into()), Some("f".into())),
+        )),
+        Ok(ReplyEvent::ToolCall(ToolCallDelta::new(1, "{}").with_start(Some("c1".into()), Some("g".into())))),
+        Ok(ReplyEvent::ToolCall(ToolCallDelta::new(0, ":1}"))),
+        Ok(ReplyEvent::Usage(Usage::new(1, 1))),
+        Ok(ReplyEvent::Usage(Usage::new(1, 5))),
+        Ok(ReplyEvent::Finish(FinishReason::ToolCalls)),
+    ])
+    .collect()
+    .now_or_never()
+    .unwrap()
+    .unwrap();
+    assert_eq!(
+        reply.parts,
+        [
+            Part::Reasoning { text: "hm".into(), proof: Some(proof) },
+            Part::Text("I call".into()),
+            Part::ToolCall(ToolCall::new("c0", "f", "{\"a\":1}")),
+            Part::ToolCall(ToolCall::new("c1", "g", "{}")),
+        ]
+    );
+    assert_eq!((reply.usage, reply.finish), (Some(Usage::new(1, 5)), FinishReason::ToolCalls));
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let big = "x".repeat(RECEIVED_CAP_BYTES / 2);
+    let events = all(replay(vec![text(&big), text(&big), text("more")]));
+    let failure = events.last().unwrap().as_ref().unwrap_err();
+    let incomplete = failure.incomplete.as_ref().unwrap();
+    assert!(incomplete.truncated);
+    assert_eq!(incomplete.text().len(), RECEIVED_CAP_BYTES);
+}

@@ -8,23 +8,31 @@
 //! of failures inside one window cost one write.
 
 mod availability;
+mod lease;
 mod merge;
+mod openclaw;
 mod order;
 mod outcome;
 mod pin;
 mod policy;
 mod profile;
 mod reduce;
+mod refresh;
+mod skip;
 mod steer;
 mod usage;
 
 pub use availability::{Availability, availability, infer_reason, soonest_expiry};
+pub use lease::{Lease, LeaseClaim, LeaseTerms, ProbeKind, ProbePolicy, probe_due, recovering};
 pub use merge::merge;
+pub use openclaw::{FlatUsage, Imported};
 pub use order::{LeftOut, LeftOutReason, Order, OrderRequest, OrderSource, Slot, Why, order};
 pub use outcome::{AttemptTag, Deadline, DeadlineKind, Failure, Outcome, Success};
 pub use pin::{Choice, Pin, PinSource, UserPinMode, choose};
 pub use policy::{CooldownOptions, CooldownPolicy, PolicyError};
 pub use profile::{ConfiguredProfile, Profile, ProfileSet, auth_aliases};
 pub use reduce::next_usage;
+pub use refresh::{HowFresh, Refresh, RefreshEnd, RefreshEvent, RefreshFailure, RefreshPolicy, RefreshStep};
+pub use skip::SkipCache;
 pub use steer::{ClearScope, Reset, TooManyPauses, clear, pause, resume, secret_stored, with_reset};
 pub use usage::{Pause, UsageError, UsageStats, Window, WindowClass, WindowScope, WindowSource};

@@ -1,0 +1,9 @@
+//! What tests of `failover` and of crates built on it need: a clock that is turned by hand, an upstream that
+//! misbehaves to a script, and conformance suites.
+//!
+//! Nothing here touches a network beyond loopback.
+
+mod clock;
+pub mod upstream;
+
+pub use clock::ManualClock;

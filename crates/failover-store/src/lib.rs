@@ -8,7 +8,7 @@ mod memory;
 
 pub use key::{Key, KeyError, Prefix};
 pub use kv::{
-    Change, ChangeStream, Durability, Expect, KeyValue, StoreError, Swap, Value, Version, Versioned,
-    WriteOptions,
+    Change, ChangeStream, Durability, Expect, KeyValue, MAX_SCAN, MAX_VALUE_BYTES, StoreError, Swap, Value,
+    Version, Versioned, WriteOptions,
 };
 pub use memory::MemoryStore;

@@ -1,7 +1,8 @@
 //! The in-memory store: the default of tests and of callers who keep nothing.
 
 use crate::{
-    ChangeStream, Expect, Key, KeyValue, Prefix, StoreError, Swap, Value, Version, Versioned, WriteOptions,
+    ChangeStream, Expect, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Version, Versioned,
+    WriteOptions,
 };
 use async_trait::async_trait;
 use failover_types::{Clock, Timestamp};
@@ -71,15 +72,13 @@ impl KeyValue for MemoryStore {
         next: Option<Value>,
         write: WriteOptions,
     ) -> Result<Swap, StoreError> {
+        if let Some(value) = &next {
+            value.check_size(key)?;
+        }
         let now = self.clock.now();
         let mut state = self.state();
         let current = state.records.get(key).filter(|record| record.live(now)).map(|record| &record.current);
-        let expected = match (expect, current) {
-            (Expect::Absent, None) => true,
-            (Expect::Version(version), Some(current)) => version == current.version,
-            (Expect::Absent, Some(_)) | (Expect::Version(_), None) => false,
-        };
-        if !expected {
+        if !expect.met_by(current.map(|current| current.version)) {
             return Ok(Swap::Lost(current.cloned()));
         }
         let Some(value) = next else {
@@ -110,7 +109,7 @@ impl KeyValue for MemoryStore {
             .skip_while(|(key, _)| key.as_str() < prefix.as_str())
             .take_while(|(key, _)| prefix.covers(key))
             .filter(|(_, record)| record.live(now))
-            .take(limit)
+            .take(limit.min(MAX_SCAN))
             .map(|(key, record)| (key.clone(), record.current.clone()))
             .collect())
     }

@@ -17,7 +17,7 @@ pub const MAX_SCAN: usize = 4096;
 
 /// Names one state of one key. Versions of a key never come back, not even after a delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "a number with a name; stores make them")]
+#[expect(clippy::exhaustive_structs, reason = "stores build it; it is a number by nature")]
 pub struct Version(pub u64);
 
 /// A stored value: JSON with a schema version inside, as bytes.

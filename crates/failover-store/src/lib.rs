@@ -2,9 +2,12 @@
 //!
 //! There is no blind write. A lost swap is an outcome that carries the current value, not an error.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod key;
 mod kv;
 mod memory;
+mod table;
 
 pub use key::{Key, KeyError, Prefix};
 pub use kv::{
@@ -12,3 +15,4 @@ pub use kv::{
     Version, Versioned, WriteOptions,
 };
 pub use memory::MemoryStore;
+pub use table::{Edit, Page, Row, Stored, Table};

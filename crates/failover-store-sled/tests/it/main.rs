@@ -1,0 +1,6 @@
+//! The sled store from outside: one binary, which also plays the child that gets killed.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
+
+mod common;
+mod conformance;
+mod open;

@@ -8,16 +8,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Largest value that every store takes, in bytes. Far above any record of ours (a session or a credential has
-/// a few thousand bytes), and small enough that no engine treats it as a special case.
-pub const MAX_VALUE_BYTES: usize = 256 * 1024;
-
-/// Most records that one scan returns, whatever limit it names: bounds the memory of one call.
-pub const MAX_SCAN: usize = 4096;
-
 /// Names one state of one key. Versions of a key never come back, not even after a delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "stores build it; it is a number by nature")]
 pub struct Version(pub u64);
 
 /// A stored value: JSON with a schema version inside, as bytes.
@@ -28,20 +20,6 @@ impl Value {
     /// Takes bytes as a value.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self(bytes.into())
-    }
-
-    /// Refuses what is larger than [`MAX_VALUE_BYTES`]: what each store does first in `swap`.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::TooLarge`], naming `key`.
-    pub fn check_size(&self, key: &Key) -> Result<(), StoreError> {
-        let bytes = self.0.len();
-        if bytes > MAX_VALUE_BYTES {
-            Err(StoreError::TooLarge { key: key.to_string(), bytes })
-        } else {
-            Ok(())
-        }
     }
 
     /// The bytes.
@@ -75,23 +53,6 @@ pub enum Expect {
     Absent,
     /// The value of this version.
     Version(Version),
-}
-
-impl Expect {
-    /// Whether `current` is what was expected: the one comparison that every store makes.
-    pub fn met_by(self, current: Option<Version>) -> bool {
-        match self {
-            Self::Absent => current.is_none(),
-            Self::Version(version) => current == Some(version),
-        }
-    }
-}
-
-impl From<Option<&Versioned>> for Expect {
-    /// Expects what was read.
-    fn from(read: Option<&Versioned>) -> Self {
-        read.map_or(Self::Absent, |current| Self::Version(current.version))
-    }
 }
 
 /// How a swap ended.
@@ -128,13 +89,11 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// A write that survives a power cut once acknowledged.
-    #[must_use]
     pub fn durable() -> Self {
         Self { durability: Durability::Durable, expires_at: None }
     }
 
     /// A write that never waits for the disk.
-    #[must_use]
     pub fn soft() -> Self {
         Self { durability: Durability::Soft, expires_at: None }
     }
@@ -200,46 +159,6 @@ pub enum StoreError {
         /// The newest version known.
         known: u32,
     },
-    /// A value is larger than [`MAX_VALUE_BYTES`]. Nothing was written.
-    #[error("the value for {key} has {bytes} bytes, and a store takes at most {MAX_VALUE_BYTES}")]
-    TooLarge {
-        /// Which record.
-        key: String,
-        /// Size of the value offered.
-        bytes: usize,
-    },
-    /// A value is not what its table holds, or cannot be written as JSON. A fault of the caller.
-    #[error("the record {key} does not fit its table: {why}")]
-    Misfit {
-        /// Which record.
-        key: String,
-        /// What does not fit.
-        why: String,
-    },
-    /// A swap was lost to other writers again and again. Nothing was written.
-    #[error("the record {key} was changed by others {attempts} times in a row; try again")]
-    Contended {
-        /// Which record.
-        key: String,
-        /// How often the swap was tried.
-        attempts: u32,
-    },
-    /// The store was not opened, because doing so would not be safe.
-    #[error("the store at {place} was not opened: {why}")]
-    Refused {
-        /// Which store.
-        place: String,
-        /// What is unsafe, and what to do.
-        why: String,
-    },
-    /// The store's files are damaged as a whole. They were left as they are.
-    #[error("the files of the store at {place} are damaged: {why}")]
-    Corrupt {
-        /// Which store.
-        place: String,
-        /// What was found, and what to do.
-        why: String,
-    },
     /// The store's disk or engine failed.
     #[error("the store at {place} failed")]
     Engine {
@@ -260,30 +179,16 @@ pub enum StoreError {
 /// - `scan` returns keys in byte order, each at most once, and never a value that was not written whole.
 /// - An expired value counts as absent everywhere.
 /// - Every error is reported; a store never swallows one and never retries behind the caller's back.
-/// - A value above [`MAX_VALUE_BYTES`] is refused with [`StoreError::TooLarge`]; any smaller one is taken, the
-///   empty one too.
-/// - A damaged record is set aside, then reported once as [`StoreError::Damaged`]; the same call made again sees
-///   the store without it.
-/// - A read may see a durable write whose acknowledgement is still under way.
 #[async_trait]
 pub trait KeyValue: Send + Sync {
     /// Reads a value.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] where the value cannot be read; never for an absent one.
     ///
     /// # Cancel safety
     ///
     /// Cancel safe.
     async fn get(&self, key: &Key) -> Result<Option<Versioned>, StoreError>;
 
-    /// Replaces what `expect` names by `next` (`None` deletes; deleting nothing is [`Swap::Done`] too).
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] where the outcome is not known to stand as asked: after an error the swap may or may not
-    /// have been done, so read again.
+    /// Replaces what `expect` names by `next` (`None` deletes).
     ///
     /// # Cancel safety
     ///
@@ -296,14 +201,7 @@ pub trait KeyValue: Send + Sync {
         write: WriteOptions,
     ) -> Result<Swap, StoreError>;
 
-    /// Up to `limit` keys (never more than [`MAX_SCAN`]) below `prefix`, in byte order, beginning behind `after`.
-    ///
-    /// A full page may have a successor: go on with its last key as `after` until a page is not full. Keys
-    /// written meanwhile may or may not be seen.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] where the page cannot be read as a whole.
+    /// Up to `limit` keys below `prefix`, in byte order, beginning behind `after`.
     ///
     /// # Cancel safety
     ///
@@ -316,10 +214,6 @@ pub trait KeyValue: Send + Sync {
     ) -> Result<Vec<(Key, Versioned)>, StoreError>;
 
     /// The change feed below `prefix`; `None` where the store has none and callers poll.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] where the feed cannot be set up.
     ///
     /// # Cancel safety
     ///

@@ -4,15 +4,17 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod error;
 mod key;
-mod kv;
 mod memory;
+mod seam;
 mod table;
 
+pub use error::StoreError;
 pub use key::{Key, KeyError, Prefix};
-pub use kv::{
-    Change, ChangeStream, Durability, Expect, KeyValue, MAX_SCAN, MAX_VALUE_BYTES, StoreError, Swap, Value,
-    Version, Versioned, WriteOptions,
-};
 pub use memory::MemoryStore;
+pub use seam::{
+    Change, ChangeStream, Durability, Expect, KeyValue, MAX_SCAN, MAX_VALUE_BYTES, Swap, Value, Version,
+    Versioned, WriteOptions,
+};
 pub use table::{Edit, Page, Row, Stored, Table};

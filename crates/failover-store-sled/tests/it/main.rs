@@ -3,4 +3,6 @@
 
 mod common;
 mod conformance;
+mod crash;
 mod open;
+mod power;

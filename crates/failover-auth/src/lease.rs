@@ -160,15 +160,11 @@ pub fn probe_due(
     (now.since(tried) >= policy.slow).then_some(ProbeKind::Slow)
 }
 
-/// Whether a window for `model` has ended and nothing has answered since. While this holds, callers go one at a time,
+/// Whether a window for `model` has ended and nothing has answered since, which would have lifted it. While this holds, callers go one at a time,
 /// by lease, so that a crowd does not knock the provider over again.
 pub fn recovering(stats: &UsageStats, model: Option<&str>, now: Timestamp) -> bool {
     let ended = |until: Timestamp| until != Timestamp::ZERO && until <= now;
-    stats
-        .windows()
-        .iter()
-        .filter(|window| ended(window.until) && window.scope.covers(model))
-        .any(|window| stats.last_used().is_none_or(|used| used < window.until))
+    stats.windows().iter().any(|window| ended(window.until) && window.scope.covers(model))
 }
 
 #[cfg(test)]

@@ -34,5 +34,5 @@ pub use profile::{ConfiguredProfile, Profile, ProfileSet, auth_aliases};
 pub use reduce::next_usage;
 pub use refresh::{HowFresh, Refresh, RefreshEnd, RefreshEvent, RefreshFailure, RefreshPolicy, RefreshStep};
 pub use skip::SkipCache;
-pub use steer::{ClearScope, Reset, TooManyPauses, clear, pause, resume, secret_stored, with_reset};
+pub use steer::{ClearScope, TooManyPauses, clear, pause, resume, secret_stored, with_reset};
 pub use usage::{Pause, UsageError, UsageStats, Window, WindowClass, WindowScope, WindowSource};

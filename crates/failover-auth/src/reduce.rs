@@ -33,17 +33,17 @@ pub fn next_usage(
 }
 
 fn succeed(stats: &mut UsageStats, success: &Success, now: Timestamp) {
-    stats.last_used = stats.last_used.max(Some(now));
+    stats.last_used = stats.known_success(now).max(Some(now));
     let model = success.model.as_deref();
     // An attempt that was accepted before a window was set does not disprove it.
     stats.lift(now, |window| window.set_at <= success.started_at && window.scope.covers(model));
-    if stats.last_failure_at.is_none_or(|at| at <= success.started_at) {
+    if stats.known_failure(now).is_none_or(|at| at <= success.started_at) {
         stats.reset_counters();
     }
 }
 
 fn fail(stats: &mut UsageStats, failure: &Failure, policy: &CooldownPolicy, now: Timestamp) {
-    let late = stats.last_used.is_some_and(|success| failure.started_at < success);
+    let late = stats.known_success(now).is_some_and(|success| failure.started_at < success);
     let Some(blamed) = blamed(failure, policy).filter(|_| !late) else { return };
     let word = failure.deadline.as_ref().and_then(|deadline| usable(deadline, policy, now));
     match class_of(
@@ -178,7 +178,7 @@ fn cool(
         if let Some(word) =
             word.filter(|(end, _)| until.is_none_or(|until| *end >= until.after(SAME_DEADLINE)))
         {
-            stats.last_failure_at = stats.last_failure_at.max(Some(now));
+            stats.note_failure(now);
             stats.open(scope, failure.reason, word, now);
         }
         return;
@@ -191,7 +191,7 @@ fn cool(
         // The sibling's own wait may be long and only its own (a daily quota): it keeps its window, and the
         // profile waits no longer than the rung that the ladder stands on.
         let until = sibling.min(rung(stats));
-        stats.last_failure_at = stats.last_failure_at.max(Some(now));
+        stats.note_failure(now);
         return stats.open(WindowScope::Profile, failure.reason, later(until, word), now);
     }
 
@@ -219,10 +219,13 @@ impl UsageStats {
         self.epoch
     }
 
+    fn note_failure(&mut self, now: Timestamp) {
+        self.last_failure_at = self.known_failure(now).max(Some(now));
+    }
+
     fn forget_old_failures(&mut self, policy: &CooldownPolicy, now: Timestamp) {
-        if self.last_failure_at.is_some_and(|at| now.since(at) >= policy.options().failure_window) {
-            self.error_count = 0;
-            self.failure_counts.clear();
+        if self.known_failure(now).is_some_and(|at| now.since(at) >= policy.options().failure_window) {
+            self.reset_counters();
         }
     }
 
@@ -243,7 +246,7 @@ impl UsageStats {
         }
         let count = self.failure_counts.entry(failure.reason).or_insert(0);
         *count = count.saturating_add(1);
-        self.last_failure_at = self.last_failure_at.max(Some(now));
+        self.note_failure(now);
     }
 
     /// Opens a window, in the place of an ended one of its kind.
@@ -256,10 +259,14 @@ impl UsageStats {
     ) {
         let (until, source) = end;
         let class = class_of(reason, matches!(source, WindowSource::Reset(_)));
+        let replaced = |window: &Window| window.scope == scope && window.class() == class;
+        // A later end in its place comes from a wrong clock, or from a block that was moved: it must not win again.
+        if self.windows.iter().any(|window| replaced(window) && window.until >= until) {
+            self.raise_epoch();
+        }
         self.windows.retain(|window| {
-            let forgotten = window.until.max(window.set_at).after(REMEMBER) <= now;
-            let replaced = window.scope == scope && window.class() == class;
-            !replaced && (!forgotten || window.is_active(now))
+            let forgotten = now.since(window.until.max(window.set_at)) >= REMEMBER;
+            !replaced(window) && (!forgotten || window.is_active(now))
         });
         self.windows.push(Window { scope, reason, until, source, epoch: self.epoch, set_at: now });
         self.bound();
@@ -288,17 +295,20 @@ impl UsageStats {
             Some(_) | None => window.until,
         };
         if until != window.until {
-            (window.until, window.source, window.epoch, window.set_at) = (until, source, epoch, now);
+            (window.until, window.source, window.reason) = (until, source, failure.reason);
+            (window.epoch, window.set_at) = (epoch, now);
             self.epoch = epoch;
-            self.last_failure_at = self.last_failure_at.max(Some(now));
+            self.note_failure(now);
         }
     }
 
-    /// Ends active windows for good: the raised epoch keeps a replica from bringing them back.
+    /// Ends windows for good: the raised epoch keeps a replica from bringing them back. Those that have ended, or were
+    /// set in the future, too: the clock may be set back.
     pub(crate) fn lift(&mut self, now: Timestamp, which: impl Fn(&Window) -> bool) {
-        if self.find(now, &which).is_some() {
+        let which = |window: &Window| window.until != Timestamp::ZERO && which(window);
+        if self.windows.iter().any(which) {
             let epoch = self.raise_epoch();
-            for window in self.windows.iter_mut().filter(|window| window.is_active(now) && which(window)) {
+            for window in self.windows.iter_mut().filter(|window| which(window)) {
                 (window.until, window.epoch, window.set_at) = (Timestamp::ZERO, epoch, now);
             }
         }

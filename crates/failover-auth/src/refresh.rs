@@ -91,8 +91,12 @@ pub enum RefreshEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "control flow: the machine handles each")]
 pub enum RefreshFailure {
-    /// The refresh token is not accepted: revoked (`invalid_grant`), or spent before (`refresh_token_reused`).
-    Refused,
+    /// The refresh token is not accepted: revoked (`invalid_grant`), spent before (`refresh_token_reused`), or the
+    /// client is not allowed to.
+    Refused {
+        /// Whether the provider says that it will never be accepted again.
+        permanent: bool,
+    },
     /// The network, or the provider itself, failed.
     Transient,
 }
@@ -108,8 +112,11 @@ pub enum RefreshEnd {
         /// Where it comes from.
         how: HowFresh,
     },
-    /// The refresh token is spent or revoked, and nobody stored another: a person must log in. Auth permanent.
-    Refused,
+    /// The refresh token is not accepted, and nobody stored another. Auth, or permanent auth: a person must log in.
+    Refused {
+        /// Whether the provider says that it will never be accepted again.
+        permanent: bool,
+    },
     /// The provider could not be reached, or another process took too long, and the old token has run out. The old
     /// pair is kept. Transient.
     Unreachable,
@@ -141,8 +148,8 @@ pub struct Refresh {
     leased: bool,
     /// An access token that a call has been refused with: not to be used again, whatever its expiry says.
     rejected: Option<Secret>,
-    /// The refresh token that the provider has refused.
-    refused: Option<Secret>,
+    /// The refresh token that the provider has refused, and whether for ever.
+    refused: Option<(Secret, bool)>,
     /// The last pair that was read.
     pair: Option<OAuth>,
     calls: u8,
@@ -213,17 +220,18 @@ impl Refresh {
     fn loaded(&mut self, pair: Option<OAuth>, now: Timestamp) -> RefreshStep {
         let Some(pair) = pair else { return RefreshStep::Done(RefreshEnd::Gone) };
         self.pair = Some(pair.clone());
-        match () {
-            () if self.policy.is_fresh(&pair, now) && !self.is_rejected(&pair) => {
+        let refused = self.refused.as_ref().filter(|(token, _)| *token == pair.refresh);
+        match refused {
+            _ if self.policy.is_fresh(&pair, now) && !self.is_rejected(&pair) => {
                 usable(pair, HowFresh::Stored)
             }
-            () if self.refused.as_ref() == Some(&pair.refresh) => RefreshStep::Done(RefreshEnd::Refused),
-            () if !self.leased => RefreshStep::Claim,
-            () if self.calls < MAX_CALLS => {
+            Some((_, permanent)) => RefreshStep::Done(RefreshEnd::Refused { permanent: *permanent }),
+            None if !self.leased => RefreshStep::Claim,
+            None if self.calls < MAX_CALLS => {
                 self.calls += 1;
                 RefreshStep::Call(pair)
             }
-            () => RefreshStep::Done(RefreshEnd::Unreachable),
+            None => RefreshStep::Done(RefreshEnd::Unreachable),
         }
     }
 
@@ -238,8 +246,8 @@ impl Refresh {
     fn failed(&mut self, old: OAuth, failure: RefreshFailure, now: Timestamp) -> RefreshStep {
         match failure {
             // Read before judging: another program may share this login and have spent the token for a new pair.
-            RefreshFailure::Refused => {
-                self.refused = Some(old.refresh);
+            RefreshFailure::Refused { permanent } => {
+                self.refused = Some((old.refresh, permanent));
                 RefreshStep::Load
             }
             RefreshFailure::Transient if self.still_works(&old, now) => usable(old, HowFresh::Old),

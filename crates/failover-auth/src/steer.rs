@@ -58,39 +58,27 @@ fn forgive(stats: &mut UsageStats, now: Timestamp, which: impl Fn(FailoverReason
     }
 }
 
-/// An exact reset time that the provider was asked for, outside any attempt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Reset {
-    /// What it covers.
-    pub scope: WindowScope,
-    /// When the window resets; a time that has passed means that nothing is blocked any more.
-    pub until: Timestamp,
-    /// What told it.
-    pub source: Arc<str>,
-}
-
-impl Reset {
-    /// A reset of the whole account.
-    pub fn of_account(until: Timestamp, source: &str) -> Self {
-        Self { scope: WindowScope::Profile, until, source: source.into() }
-    }
-}
-
-/// Blocks until an exact reset time, or moves or ends the block that stands: this is the fresher word.
+/// Blocks `scope` until an exact reset time that the provider was asked for outside any attempt; `source` names what
+/// told it. A block that stands is moved or ended: this is the fresher word.
 #[must_use]
-pub fn with_reset(stats: &UsageStats, reset: &Reset, policy: &CooldownPolicy, now: Timestamp) -> UsageStats {
+pub fn with_reset(
+    stats: &UsageStats,
+    scope: &WindowScope,
+    until: Timestamp,
+    source: &str,
+    policy: &CooldownPolicy,
+    now: Timestamp,
+) -> UsageStats {
     let mut next = stats.clone();
-    let same = |window: &Window| window.class() == WindowClass::Blocked && window.scope == reset.scope;
-    let until = reset.until.min(now.after(policy.options().reset_cap));
-    let standing =
-        next.windows.iter().find(|window| window.is_active(now) && same(window)).map(|window| window.until);
+    let same = |window: &Window| window.class() == WindowClass::Blocked && window.scope == *scope;
+    let until = until.min(now.after(policy.options().reset_cap));
+    let standing = next.active(now).find(|window| same(window)).map(|window| window.until);
     if until <= now {
         next.lift(now, same);
     } else if standing != Some(until) {
         next.raise_epoch();
-        let source = WindowSource::Reset(Arc::clone(&reset.source));
-        next.open(reset.scope.clone(), FailoverReason::RateLimit, (until, source), now);
+        let source = WindowSource::Reset(source.into());
+        next.open(scope.clone(), FailoverReason::RateLimit, (until, source), now);
     }
     next
 }

@@ -4,6 +4,7 @@ use failover_types::{FailoverReason, Lane, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The newest schema that this code reads and the one that it writes.
 pub(crate) const SCHEMA: u32 = 1;
@@ -11,6 +12,15 @@ pub(crate) const SCHEMA: u32 = 1;
 pub(crate) const MAX_WINDOWS: usize = 32;
 /// Pauses kept per record.
 pub(crate) const MAX_PAUSES: usize = 32;
+
+/// Clocks of machines may differ by this much. What lies further in the future was written before a clock was set
+/// back, and does not count: nothing stays blocked for as long as a clock was wrong.
+const CLOCK_SKEW: Duration = Duration::from_mins(5);
+
+/// Whether a time that was taken from a clock can be one.
+fn is_plausible(at: Timestamp, now: Timestamp) -> bool {
+    at <= now.after(CLOCK_SKEW)
+}
 
 /// What a window or a pause covers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -94,9 +104,9 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether it holds at `now`.
+    /// Whether it holds at `now`. One that was set by a clock more than five minutes ahead does not.
     pub fn is_active(&self, now: Timestamp) -> bool {
-        now < self.until
+        now < self.until && is_plausible(self.set_at, now)
     }
 
     /// Which kind it is: the reason decides, then whether the end is an exact reset.
@@ -272,6 +282,16 @@ impl UsageStats {
     /// Every pause that holds.
     pub fn pauses(&self) -> impl Iterator<Item = &Pause> {
         self.pauses.iter().filter(|pause| pause.active)
+    }
+
+    /// When it last answered, unless a wrong clock said so.
+    pub(crate) fn known_success(&self, now: Timestamp) -> Option<Timestamp> {
+        self.last_used.filter(|at| is_plausible(*at, now))
+    }
+
+    /// When it last failed, unless a wrong clock said so.
+    pub(crate) fn known_failure(&self, now: Timestamp) -> Option<Timestamp> {
+        self.last_failure_at.filter(|at| is_plausible(*at, now))
     }
 
     /// Keeps both lists within their bounds; what ends last stays.

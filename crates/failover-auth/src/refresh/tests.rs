@@ -74,13 +74,16 @@ fn a_new_pair_is_stored_before_it_is_used_and_keeps_what_the_provider_left_out()
 // spec: A-19
 #[test]
 fn reuse_is_judged_only_after_reading_again() {
-    let refused = || Answered(Err(RefreshFailure::Refused));
+    let refused = || Answered(Err(RefreshFailure::Refused { permanent: true }));
     let start = || vec![Loaded(Some(pair(1, at(0)))), Claimed, Loaded(Some(pair(1, at(0)))), refused()];
     let machine = run(new(), start());
     assert_eq!(*machine.step(), RefreshStep::Load);
     let adopted = run(machine.clone(), vec![Loaded(Some(pair(2, at(3600))))]);
     assert_eq!(*ends(&adopted), uses(pair(2, at(3600)), HowFresh::Stored));
-    assert_eq!(*ends(&run(machine.clone(), vec![Loaded(Some(pair(1, at(0))))])), RefreshEnd::Refused);
+    assert_eq!(
+        *ends(&run(machine.clone(), vec![Loaded(Some(pair(1, at(0))))])),
+        RefreshEnd::Refused { permanent: true }
+    );
     // Another login, run out too: it gets its own try, and then there is an end.
     let again = run(machine, vec![Loaded(Some(pair(5, at(0))))]);
     assert_eq!(*again.step(), RefreshStep::Call(pair(5, at(0))));
@@ -196,7 +199,7 @@ impl World {
                 self.granted += 1;
                 Answered(Ok(pair(self.good, self.now.after(Duration::from_hours(1)))))
             }
-            RefreshStep::Call(_) => Answered(Err(RefreshFailure::Refused)),
+            RefreshStep::Call(_) => Answered(Err(RefreshFailure::Refused { permanent: true })),
             RefreshStep::Persist { old, new } if self.stored.refresh == old.refresh => {
                 self.stored = new;
                 Stored
@@ -248,7 +251,7 @@ proptest! {
             match ends(machine) {
                 RefreshEnd::Use { pair, .. } => prop_assert!(!lost && pair.refresh == world.stored.refresh),
                 // Killed between the provider's answer and the write: nobody has the new pair, a person must log in.
-                RefreshEnd::Refused => prop_assert!(lost),
+                RefreshEnd::Refused { .. } => prop_assert!(lost),
                 end @ (RefreshEnd::Unreachable | RefreshEnd::Gone) => prop_assert!(false, "{:?}", end),
             }
         }

@@ -1,0 +1,167 @@
+//! What was tried and skipped: the record that a summary is made from.
+
+use super::spec::Unfit;
+use failover_types::{FailoverReason, ModelRef, ModelSelector, ProfileId, Timestamp};
+use std::fmt;
+use std::time::Duration;
+
+/// One thing that the walk did.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Visit {
+    /// Place of the candidate in the walk, from 0.
+    pub candidate: usize,
+    /// The model.
+    pub model: ModelRef,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened to a candidate.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a visit is an attempt or a skip")]
+pub enum What {
+    /// It was tried.
+    Attempt(AttemptRecord),
+    /// It was not.
+    Skip(Skip),
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AttemptRecord {
+    /// With which profile.
+    pub profile: ProfileId,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+    /// Why it failed; `None` if it answered.
+    pub error: Option<AttemptError>,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AttemptError {
+    /// The reason. A live switch counts as unclassified.
+    pub reason: FailoverReason,
+    /// HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// The provider's own code, where there was one.
+    pub code: Option<String>,
+    /// The text, redacted and cut.
+    pub summary: String,
+    /// The user's switch that ended it (requirement S-10).
+    pub switch: Option<ModelSelector>,
+}
+
+/// Why a candidate was not tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Skip {
+    /// It lacks something that the request needs.
+    Unfit(Unfit),
+    /// There is no credential for its provider.
+    NoProfile,
+    /// A person paused every profile, or the pinned one.
+    Paused,
+    /// Every profile is out.
+    Cooling {
+        /// Why.
+        reason: FailoverReason,
+        /// The soonest end.
+        until: Timestamp,
+    },
+    /// Its provider is out as a whole, or was skipped earlier in this run.
+    ProviderOut {
+        /// Why.
+        reason: FailoverReason,
+    },
+    /// Somebody else is trying whether it is well again.
+    Leased {
+        /// When that ends at the latest.
+        until: Timestamp,
+    },
+    /// The provider's only probe of this run is spent.
+    ProbeSpent {
+        /// Why it is out.
+        reason: FailoverReason,
+        /// The soonest end.
+        until: Timestamp,
+    },
+    /// It refused this session not long ago (requirement A-20).
+    SkipCache,
+    /// A live switch jumped over it.
+    JumpedOver,
+}
+
+impl Skip {
+    /// A stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Unfit(unfit) => unfit.code(),
+            Self::NoProfile => "no_profile",
+            Self::Paused => "paused",
+            Self::Cooling { .. } => "cooldown",
+            Self::ProviderOut { .. } => "provider_out",
+            Self::Leased { .. } => "probe_in_flight",
+            Self::ProbeSpent { .. } => "probe_spent",
+            Self::SkipCache => "skip_cache",
+            Self::JumpedOver => "jumped_over",
+        }
+    }
+
+    /// The failure behind it, where there is one.
+    pub const fn reason(&self) -> Option<FailoverReason> {
+        match self {
+            Self::Cooling { reason, .. } | Self::ProviderOut { reason } | Self::ProbeSpent { reason, .. } => {
+                Some(*reason)
+            }
+            Self::Unfit(_)
+            | Self::NoProfile
+            | Self::Paused
+            | Self::Leased { .. }
+            | Self::SkipCache
+            | Self::JumpedOver => None,
+        }
+    }
+}
+
+impl fmt::Display for Skip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unfit(Unfit::ContextWindow) => f.write_str("the request is larger than its context window"),
+            Self::Unfit(Unfit::Modality) => f.write_str("it takes no images"),
+            Self::Unfit(Unfit::Tools) => f.write_str("it calls no tools"),
+            Self::Unfit(Unfit::JsonMode) => f.write_str("it has no JSON mode"),
+            Self::NoProfile => f.write_str("no credential for its provider"),
+            Self::Paused => f.write_str("paused"),
+            Self::Cooling { reason, .. } => write!(f, "every profile is out ({reason})"),
+            Self::ProviderOut { reason } => write!(f, "its provider is out ({reason})"),
+            Self::Leased { .. } => f.write_str("another run is trying whether it is well again"),
+            Self::ProbeSpent { reason, .. } => write!(f, "every profile is out ({reason}), and the probe of this run is spent"),
+            Self::SkipCache => f.write_str("it refused this session not long ago"),
+            Self::JumpedOver => f.write_str("a switch jumped over it"),
+        }
+    }
+}
+
+impl fmt::Display for Visit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Skip(skip) => write!(f, "{}: not tried, {skip}", self.model),
+            What::Attempt(AttemptRecord { profile, error: None, .. }) => {
+                write!(f, "{} ({profile}): answered", self.model)
+            }
+            What::Attempt(AttemptRecord { profile, error: Some(error), took, .. }) => {
+                write!(f, "{} ({profile}): {}", self.model, error.reason)?;
+                if let Some(status) = error.status {
+                    write!(f, ", status {status}")?;
+                }
+                write!(f, ", after {} ms", took.as_millis())
+            }
+        }
+    }
+}

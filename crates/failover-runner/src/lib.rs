@@ -2,4 +2,6 @@
 //!
 //! [`plan`] decides and does no I/O; everything else carries its steps out or shows them.
 
+pub mod health;
 pub mod plan;
+pub mod simulate;

@@ -54,7 +54,9 @@ impl Plan {
     /// What an attempt that begins now may take: its own limits, and its share of what is left (requirement R-16).
     pub(super) fn limits(&self) -> AttemptLimits {
         let limits = &self.spec.policy.limits;
-        let own = limits.attempt_ms.map(|ms| End { at: self.now.after(Duration::from_millis(ms)), by_caller: false });
+        let own = limits
+            .attempt_ms
+            .map(|ms| End { at: self.now.after(Duration::from_millis(ms)), by_caller: false });
         let share = self.deadline.map(|deadline| {
             let left = u64::try_from(self.candidates_left()).unwrap_or(u64::MAX).max(1);
             let share = deadline.as_millis().saturating_sub(self.now.as_millis()).div_ceil(left);

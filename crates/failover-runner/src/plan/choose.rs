@@ -2,8 +2,8 @@
 
 use super::table::{WhenOut, when_out};
 use super::{
-    AfterWait, AttemptKind, AttemptStep, Chosen, DecisionKind, Here, Held, LeaseAnswer, LeaseKind, Next, Plan, Skip,
-    Slot, Slots, Standing, State, StepOutcome, Visit, WaitStep, What,
+    AfterWait, AttemptKind, AttemptStep, Chosen, DecisionKind, Held, Here, LeaseAnswer, LeaseKind, Next,
+    Plan, Skip, Slot, Slots, Standing, State, StepOutcome, Visit, WaitStep, What,
 };
 use failover_types::{FailoverReason, Lane, ProfileId, ProviderId, Timestamp};
 use std::time::Duration;
@@ -17,10 +17,10 @@ impl Plan {
         self.at = index;
         loop {
             let Some(candidate) = self.walk.get(self.at) else { return self.exhausted() };
+            self.here = Here::default();
             if let Some(reason) = self.bound_reached() {
                 return self.stop(reason);
             }
-            self.here = Here::default();
             let skip = if let Some(reason) = self.provider_out(candidate.model.provider()) {
                 Some(Skip::ProviderOut { reason })
             } else {
@@ -61,7 +61,11 @@ impl Plan {
                     return self.begin(chosen);
                 }
                 Standing::Cold => {
-                    return State::Leasing { chosen: chosen(AttemptKind::Plain), kind: LeaseKind::Cold, out: None };
+                    return State::Leasing {
+                        chosen: chosen(AttemptKind::Plain),
+                        kind: LeaseKind::Cold,
+                        out: None,
+                    };
                 }
                 Standing::Recovering { .. } => {
                     let chosen = chosen(AttemptKind::Probe);
@@ -157,8 +161,7 @@ impl Plan {
         let provider = self.candidate().model.provider().clone();
         let primary = self.at == 0;
         let alone = self.walk.len() == 1;
-        let sibling =
-            self.walk.iter().take(self.at).any(|candidate| *candidate.model.provider() == provider);
+        let sibling = self.walk.iter().take(self.at).any(|candidate| *candidate.model.provider() == provider);
         let near = until <= self.now.after(Duration::from_millis(policy.margin_ms));
         let interval = Duration::from_millis(if near || alone { policy.throttle_ms } else { policy.slow_ms });
         let throttle = Duration::from_millis(policy.throttle_ms);
@@ -257,8 +260,11 @@ impl Plan {
     }
 
     fn note_skip(&mut self, skip: Skip) {
-        let outcome =
-            if self.at + 1 < self.walk.len() { StepOutcome::NextFallback } else { StepOutcome::ChainExhausted };
+        let outcome = if self.at + 1 < self.walk.len() {
+            StepOutcome::NextFallback
+        } else {
+            StepOutcome::ChainExhausted
+        };
         let reason = skip.reason();
         self.decide(DecisionKind::SkipCandidate { why: skip.code() }, None, reason, Some(outcome));
         if self.at == 0 {

@@ -2,9 +2,9 @@
 
 use super::table::{self, Action, Blame, InPlace, Remedy, Rotate, Then};
 use super::{
-    AfterRecord, AfterWait, AttemptEnd, AttemptError, AttemptKind, AttemptRecord, AttemptStep, Candidate, Chosen,
-    DecisionKind, Ending, Failed, Next, Plan, Purpose, RecordAnswer, RecordStep, RepairKind, Skip, State,
-    StepOutcome, Visit, WaitStep, What,
+    AfterRecord, AfterWait, AttemptEnd, AttemptError, AttemptKind, AttemptRecord, AttemptStep, Candidate,
+    Chosen, DecisionKind, Ending, Failed, Next, Plan, Purpose, RecordAnswer, RecordStep, RepairKind, Skip,
+    State, StepOutcome, Visit, WaitStep, What,
 };
 use failover_auth::{Deadline, Failure, Outcome, Success};
 use failover_types::{FailoverReason, Lane, ModelSelector, Scope, Timestamp};
@@ -41,12 +41,17 @@ impl Plan {
     fn answered(&mut self, chosen: Chosen, step: &AttemptStep) -> State {
         self.note_attempt(&chosen, step, None);
         let reason = self.primary_reason;
-        self.decide(DecisionKind::CandidateSucceeded, Some(&chosen.profile), reason, Some(StepOutcome::Succeeded));
+        self.decide(
+            DecisionKind::CandidateSucceeded,
+            Some(&chosen.profile),
+            reason,
+            Some(StepOutcome::Succeeded),
+        );
         let record = RecordStep {
             profile: chosen.profile.clone(),
             model: step.model.clone(),
             outcome: Outcome::Success(Success::new(&step.model, step.started_at)),
-            skip_until: None,
+            primary: self.at == 0,
         };
         State::Recording { record, then: AfterRecord::Settle(chosen) }
     }
@@ -83,27 +88,9 @@ impl Plan {
             profile: chosen.profile.clone(),
             model: step.model.clone(),
             outcome: Outcome::Failure(failure),
-            skip_until: self.skip_until(failed.lane()),
+            primary: self.at == 0,
         };
         State::Recording { record, then: AfterRecord::Fail { chosen, failed, action } }
-    }
-
-    /// A refused fallback is not tried again in this session for a while (requirement A-20). Primaries always are.
-    fn skip_until(&self, lane: Lane) -> Option<Timestamp> {
-        let refused = match lane {
-            Lane::Auth | Lane::AuthPermanent => true,
-            Lane::RateLimit
-            | Lane::Overloaded
-            | Lane::Transient
-            | Lane::Billing
-            | Lane::Model
-            | Lane::Opaque
-            | Lane::Session
-            | Lane::Request
-            | Lane::Raised => false,
-        };
-        let ttl = self.spec.policy.skip_ttl_ms.filter(|_| refused && self.at > 0)?;
-        Some(self.now.after(Duration::from_millis(ttl)))
     }
 
     /// The failure is remembered, or nobody is to blame for it.
@@ -161,7 +148,8 @@ impl Plan {
         let asked = failed.retry_at.map(|at| at.since(self.now));
         let wait = match action.in_place {
             InPlace::No => None,
-            InPlace::AfterHint => asked.filter(|wait| policy.worth_waiting(*wait) && !self.another_usable(Some(&chosen.profile))),
+            InPlace::AfterHint => asked
+                .filter(|wait| policy.worth_waiting(*wait) && !self.another_usable(Some(&chosen.profile))),
             InPlace::AtOnce => {
                 let wait = self.jitter(policy.retry_in_place.jitter_ms);
                 (failed.repeatable && asked.is_none_or(|asked| asked <= wait)).then_some(wait)
@@ -187,7 +175,9 @@ impl Plan {
         let backoff = Duration::from_millis(policy.overloaded_backoff_ms);
         let (used, most, after) = match rotate {
             Rotate::No => return self.give_up(),
-            Rotate::RateLimited => (Some(&mut self.here.rate_limited), policy.rate_limited_profile_rotations, None),
+            Rotate::RateLimited => {
+                (Some(&mut self.here.rate_limited), policy.rate_limited_profile_rotations, None)
+            }
             Rotate::Overloaded => {
                 let after = (!backoff.is_zero()).then(|| self.now.after(backoff));
                 (Some(&mut self.here.overloaded), policy.overloaded_profile_rotations, after)

@@ -44,10 +44,9 @@ impl Plan {
         let itself = match self.trail.as_slice() {
             [only] => matches!(only.what, What::Attempt(_)),
             [.., last] => match &last.what {
-                What::Attempt(attempt) => attempt
-                    .error
-                    .as_ref()
-                    .is_some_and(|error| error.reason == FailoverReason::Unclassified && error.switch.is_none()),
+                What::Attempt(attempt) => attempt.error.as_ref().is_some_and(|error| {
+                    error.reason == FailoverReason::Unclassified && error.switch.is_none()
+                }),
                 What::Skip(_) => false,
             },
             [] => false,
@@ -82,7 +81,11 @@ impl Plan {
         if blocked {
             self.soonest = self.soonest.into_iter().chain(soonest).min();
         }
-        if index + 1 < self.walk.len() { State::Outlook { index: index + 1, ending } } else { self.done(ending) }
+        if index + 1 < self.walk.len() {
+            State::Outlook { index: index + 1, ending }
+        } else {
+            self.done(ending)
+        }
     }
 
     pub(super) fn done(&mut self, ending: Ending) -> State {

@@ -56,9 +56,9 @@ pub use policy::{
 };
 pub use spec::{Candidate, ModelFacts, Needs, Purpose, RunSpec, SpecError, Unfit};
 pub use step::{
-    AttemptEnd, AttemptKind, AttemptLimits, AttemptStep, ClaimAnswer, ClaimStep, Done, End, Ending, Event, Failed,
-    LeaseAnswer, LeaseKind, LeaseStep, OrderProfiles, RecordAnswer, RecordStep, RepairKind, SettleStep, Slot, Slots,
-    Standing, Step, StopReason, WaitStep,
+    AttemptEnd, AttemptKind, AttemptLimits, AttemptStep, ClaimAnswer, ClaimStep, Done, End, Ending, Event,
+    Failed, LeaseAnswer, LeaseKind, LeaseStep, OrderProfiles, RecordAnswer, RecordStep, RepairKind,
+    SettleStep, Slot, Slots, Standing, Step, StopReason, WaitStep,
 };
 pub use table::{Action, Blame, InPlace, Remedy, Rotate, Then, WhenOut, action, when_out};
 pub use trail::{AttemptError, AttemptRecord, Skip, Visit, What};
@@ -69,6 +69,7 @@ use std::collections::VecDeque;
 /// An event that does not answer the step at hand: a fault of the driver, not of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the plan waits for the answer to {asked}, and was told {told}; this is a bug in the driver")]
+#[non_exhaustive]
 pub struct Misuse {
     /// The step at hand.
     pub asked: &'static str,
@@ -266,7 +267,9 @@ impl Plan {
         let state = std::mem::replace(&mut self.state, State::Ordering);
         self.state = match (state, event) {
             (State::Ordering, Event::Profiles(slots)) => self.ordered(slots),
-            (State::Outlook { index, ending }, Event::Profiles(slots)) => self.looked_out(index, ending, &slots),
+            (State::Outlook { index, ending }, Event::Profiles(slots)) => {
+                self.looked_out(index, ending, &slots)
+            }
             (State::Leasing { chosen, out, kind }, Event::Leased(answer)) => {
                 self.leased(chosen, kind, out, answer)
             }
@@ -277,7 +280,9 @@ impl Plan {
             (State::Attempting { chosen, step }, Event::Ended(end)) => self.ended(chosen, &step, end),
             (State::Recording { then, .. }, Event::Recorded(answer)) => match then {
                 AfterRecord::Settle(chosen) => self.settle(chosen),
-                AfterRecord::Fail { chosen, failed, action } => self.after_failure(chosen, &failed, action, answer),
+                AfterRecord::Fail { chosen, failed, action } => {
+                    self.after_failure(chosen, &failed, action, answer)
+                }
             },
             (State::Releasing { then }, Event::Released) => {
                 self.claimed = false;

@@ -205,8 +205,12 @@ mod tests {
     use super::*;
     use test_case::test_case;
 
-    const KNOWN: ModelFacts =
-        ModelFacts { context_window: Some(100), images: Some(false), tools: Some(true), json_mode: Some(false) };
+    const KNOWN: ModelFacts = ModelFacts {
+        context_window: Some(100),
+        images: Some(false),
+        tools: Some(true),
+        json_mode: Some(false),
+    };
 
     // spec: H-11
     #[test_case(KNOWN, Needs { tokens: Some(101), ..Needs::default() }, Some("context_window"))]

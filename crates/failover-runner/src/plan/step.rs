@@ -174,8 +174,8 @@ pub struct RecordStep {
     pub model: ModelRef,
     /// How it ended.
     pub outcome: Outcome,
-    /// Do not try it again in this session before then (requirement A-20).
-    pub skip_until: Option<Timestamp>,
+    /// The candidate is the run's primary, which is never skipped later (requirement A-20).
+    pub primary: bool,
 }
 
 /// What is to be repaired.

@@ -105,6 +105,7 @@ const fn window(blame: Blame, in_place: InPlace, rotate: Rotate) -> Action {
 
 /// One row: the lane's cells for the scopes request, model, credential, provider.
 #[rustfmt::skip]
+#[expect(clippy::match_same_arms, reason = "one row per lane, also where two lanes are alike")]
 const fn row(lane: Lane) -> [Action; 4] {
     use {Blame as B, InPlace as P, Rotate as R};
     match lane {
@@ -189,7 +190,12 @@ pub const fn when_out(lane: Lane) -> WhenOut {
 /// Whether a failed probe of this lane has used up its provider's only probe of the run (requirement R-6).
 pub(super) const fn spends_probe(lane: Lane) -> bool {
     match lane {
-        Lane::RateLimit | Lane::Overloaded | Lane::Transient | Lane::Billing | Lane::Opaque | Lane::Raised => true,
+        Lane::RateLimit
+        | Lane::Overloaded
+        | Lane::Transient
+        | Lane::Billing
+        | Lane::Opaque
+        | Lane::Raised => true,
         Lane::Model | Lane::Request | Lane::Session | Lane::Auth | Lane::AuthPermanent => false,
     }
 }

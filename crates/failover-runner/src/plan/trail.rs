@@ -141,7 +141,9 @@ impl fmt::Display for Skip {
             Self::Cooling { reason, .. } => write!(f, "every profile is out ({reason})"),
             Self::ProviderOut { reason } => write!(f, "its provider is out ({reason})"),
             Self::Leased { .. } => f.write_str("another run is trying whether it is well again"),
-            Self::ProbeSpent { reason, .. } => write!(f, "every profile is out ({reason}), and the probe of this run is spent"),
+            Self::ProbeSpent { reason, .. } => {
+                write!(f, "every profile is out ({reason}), and the probe of this run is spent")
+            }
             Self::SkipCache => f.write_str("it refused this session not long ago"),
             Self::JumpedOver => f.write_str("a switch jumped over it"),
         }

@@ -1,0 +1,13 @@
+//! What the runner does, seen from outside. One binary: it links once.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "test helpers"
+)]
+
+mod behavior;
+mod common;
+mod properties;
+mod table;

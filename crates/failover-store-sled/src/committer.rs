@@ -1,6 +1,7 @@
 //! One thread that makes writes durable: one flush and one `fdatasync` serve everyone who waits.
 
-use crate::disk::{Disk, Files};
+use crate::disk::Disk;
+use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -43,13 +44,13 @@ struct Shared {
 impl Committer {
     pub(crate) fn start(
         db: sled::Db,
-        files: Files,
+        log: File,
         disk: Arc<dyn Disk>,
         chores: Box<dyn Chores>,
     ) -> std::io::Result<Self> {
         let (queue, waiting) = channel();
         let shared = Arc::new(Shared::default());
-        let mut worker = Worker { db, files, disk, chores, shared: Arc::clone(&shared) };
+        let mut worker = Worker { db, log, disk, chores, shared: Arc::clone(&shared) };
         let thread = std::thread::Builder::new()
             .name("failover-store-commit".into())
             .spawn(move || worker.run(&waiting))?;
@@ -92,7 +93,8 @@ impl Drop for Committer {
 
 struct Worker {
     db: sled::Db,
-    files: Files,
+    /// sled's log, the only file that it writes while it runs.
+    log: File,
     disk: Arc<dyn Disk>,
     chores: Box<dyn Chores>,
     shared: Arc<Shared>,
@@ -138,8 +140,8 @@ impl Worker {
         let engine = |e: sled::Error| Failure::from(format!("a write could not be completed: {e}"));
         self.chores.before_sync().map_err(engine)?;
         self.db.flush().map_err(engine)?;
-        self.files
-            .sync(&*self.disk)
+        self.disk
+            .sync(&self.log)
             .and_then(|()| self.chores.after_sync())
             .map_err(|e| format!("the disk did not take a write: {e}; free or mend it, then restart").into())
     }

@@ -1,12 +1,12 @@
 //! Opening a state directory: rights, lock, engine, and the checks in between.
 
 use crate::committer::{Chores, Committer};
-use crate::disk::{Disk, Files, SystemDisk, sync_names};
+use crate::disk::{Disk, SystemDisk, sync_names};
 use crate::guard::{self, DirLock, engine};
 use crate::record::Record;
 use crate::store::{Inner, SledStore, Trees};
 use crate::versions::Versions;
-use failover_store::{StoreError, Value, Version};
+use failover_store::{MAX_VALUE_BYTES, StoreError, Value, Version};
 use failover_types::Clock;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -21,6 +21,11 @@ const MARK: &[u8] = b"\0mark";
 const BATCH: &[u8] = b"\0batch";
 /// sled's page cache. Its default of a gigabyte is far above the needs of a few thousand small records.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// Four megabytes. sled writes a tree node above a quarter of this into a file of its own, which it neither syncs
+/// nor keeps until the node's successor is safe: a crash then loses the node. A node holds sixteen records and
+/// seldom a few more, so with values of at most `MAX_VALUE_BYTES` it stays well below.
+const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
+const _: () = assert!(30 * (MAX_VALUE_BYTES + 2048) < SEGMENT_BYTES / 4);
 /// sled frees its own file lock a little after its handle is dropped: how often and how long we ask again.
 const RELOCK: (u32, Duration) = (50, Duration::from_millis(10));
 
@@ -68,20 +73,17 @@ impl SledOptions {
         }
         let lock = DirLock::take(dir)?;
         guard::make_private_dir(&home).map_err(|e| engine(dir, e))?;
-        guard::private_file().open(&db_path).map_err(|e| engine(dir, e))?;
+        let log = guard::private_file().open(&db_path).map_err(|e| engine(dir, e))?;
 
         let db = open_engine(dir, &home)?;
         let trees = Trees::open(&db).map_err(|e| engine(dir, e))?;
-        let files = Files::open(&home).map_err(|e| engine(dir, e))?;
         let mut chores = Housekeeping::prepare(dir, &home, &trees)?;
         let versions = Arc::clone(&chores.versions);
-        chores.first_sync(&db, files, &*self.disk).map_err(|e| engine(dir, e))?;
+        chores.first_sync(&db, &log, &*self.disk).map_err(|e| engine(dir, e))?;
         sync_names(dir, &home).map_err(|e| engine(dir, e))?;
         guard::narrow_files(&home).map_err(|e| engine(dir, e))?;
 
-        let files = Files::open(&home).map_err(|e| engine(dir, e))?;
-        let committer =
-            Committer::start(db, files, self.disk, Box::new(chores)).map_err(|e| engine(dir, e))?;
+        let committer = Committer::start(db, log, self.disk, Box::new(chores)).map_err(|e| engine(dir, e))?;
         Ok(SledStore::from_inner(Inner {
             place: self.dir.display().to_string(),
             committer,
@@ -95,7 +97,11 @@ impl SledOptions {
 
 /// sled answers some kinds of damage with an error and others with a panic: both are told as damage.
 fn open_engine(dir: &Path, home: &Path) -> Result<sled::Db, StoreError> {
-    let config = sled::Config::new().path(home).cache_capacity(CACHE_BYTES).flush_every_ms(Some(500));
+    let config = sled::Config::new()
+        .path(home)
+        .cache_capacity(CACHE_BYTES)
+        .segment_size(SEGMENT_BYTES)
+        .flush_every_ms(Some(500));
     let corrupt = |why: String| StoreError::Corrupt {
         place: dir.display().to_string(),
         why: format!(
@@ -161,10 +167,10 @@ impl Housekeeping {
     }
 
     /// Makes the first version mark and the new files themselves durable.
-    fn first_sync(&mut self, db: &sled::Db, mut files: Files, disk: &dyn Disk) -> io::Result<()> {
+    fn first_sync(&mut self, db: &sled::Db, log: &File, disk: &dyn Disk) -> io::Result<()> {
         self.before_sync()?;
         db.flush()?;
-        files.sync(disk)?;
+        disk.sync(log)?;
         self.after_sync()?;
         Ok(())
     }

@@ -8,9 +8,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Largest value that every store takes, in bytes. Far above any record of ours (a session or a credential has
-/// a few thousand bytes), and small enough that no engine treats it as a special case.
-pub const MAX_VALUE_BYTES: usize = 256 * 1024;
+/// Largest value that every store takes, in bytes. Ten times the largest record of ours (a session or a credential
+/// has a few thousand bytes), and small enough that no engine treats it as a special case: sled moves tree nodes
+/// of a quarter segment (sixteen of our values and more) into files that are not safe at a crash.
+pub const MAX_VALUE_BYTES: usize = 32 * 1024;
 
 /// Most records that one scan returns, whatever limit it names: bounds the memory of one call.
 pub const MAX_SCAN: usize = 4096;

@@ -38,7 +38,7 @@ impl Sled {
 struct FullDisk(AtomicBool);
 
 impl Disk for FullDisk {
-    fn sync(&self, _path: &Path, file: &File) -> io::Result<()> {
+    fn sync(&self, file: &File) -> io::Result<()> {
         if self.0.load(Ordering::SeqCst) { Err(io::ErrorKind::StorageFull.into()) } else { file.sync_data() }
     }
 }

@@ -1,11 +1,33 @@
 //! Says why a call to an LLM provider failed: reason, scope, retry hint and evidence.
 //!
-//! Pure and synchronous: no clock, no I/O, no randomness.
+//! Pure and synchronous: no clock, no I/O, no randomness. A [`Signal`] holds what is known of the failure,
+//! [`Classifier::classify`] gives a [`Verdict`] that names the row which decided. Rows are data ([`Rule`]);
+//! the order in which they are believed is [`Tier`], then [`Family`].
 
+mod compile;
+mod engine;
+mod facts;
+mod fields;
 mod hint;
+mod hints;
+mod mask;
+mod operator;
+mod phrase;
+mod providers;
+mod redact;
+mod rows;
+mod rule;
 mod signal;
+mod tokens;
 mod verdict;
+mod view;
 
+pub use compile::RuleSetError;
+pub use engine::{Classifier, Explanation, Match};
 pub use hint::{RetryHint, RetryWhen};
+pub use operator::{OperatorRule, OperatorRuleError};
+pub use providers::standard_tables;
+pub use redact::{KnownSecrets, redact};
+pub use rule::{Fact, Family, Matcher, ProviderRules, Rule, RuleTable, StatusSet};
 pub use signal::{AsSignal, Cause, Signal, Surface};
 pub use verdict::{Evidence, Tier, Tokens, Verdict};

@@ -1,0 +1,194 @@
+//! Spans of time as people and protocols write them.
+
+use std::time::Duration;
+
+const MS: u128 = 1_000_000;
+const S: u128 = 1_000 * MS;
+const MIN: u128 = 60 * S;
+const HOUR: u128 = 60 * MIN;
+const DAY: u128 = 24 * HOUR;
+
+/// Units by the beginning of their word, longest first where one begins another. The text is lower case.
+const UNITS: &[(&str, u128, bool)] = &[
+    // (word, nanoseconds, a whole word only)
+    ("millisec", MS, false),
+    ("msec", MS, false),
+    ("ms", MS, true),
+    ("毫秒", MS, false),
+    ("мс", MS, true),
+    ("мсек", MS, false),
+    ("seg", S, false),
+    ("sec", S, false),
+    ("sek", S, false),
+    ("s", S, true),
+    ("秒", S, false),
+    ("초", S, false),
+    ("сек", S, false),
+    ("с", S, true),
+    ("min", MIN, false),
+    ("m", MIN, true),
+    ("分", MIN, false),
+    ("분", MIN, false),
+    ("мин", MIN, false),
+    ("м", MIN, true),
+    ("hour", HOUR, false),
+    ("hora", HOUR, false),
+    ("heure", HOUR, false),
+    ("hr", HOUR, false),
+    ("h", HOUR, true),
+    ("std", HOUR, false),
+    ("stunde", HOUR, false),
+    ("小时", HOUR, false),
+    ("个小时", HOUR, false),
+    ("小時", HOUR, false),
+    ("時間", HOUR, false),
+    ("시간", HOUR, false),
+    ("час", HOUR, false),
+    ("ч", HOUR, true),
+    ("day", DAY, false),
+    ("dia", DAY, false),
+    ("día", DAY, false),
+    ("jour", DAY, false),
+    ("tag", DAY, false),
+    ("d", DAY, true),
+    ("天", DAY, false),
+    ("日", DAY, false),
+    ("일", DAY, false),
+    ("день", DAY, false),
+    ("дня", DAY, false),
+    ("дней", DAY, false),
+    ("week", 7 * DAY, false),
+    ("周", 7 * DAY, false),
+];
+
+/// The span that begins the text, and the rest after it. A number without a unit counts as `bare` nanoseconds.
+pub(crate) fn leading(text: &str, bare: Option<u128>) -> Option<(Duration, &str)> {
+    let mut rest = text;
+    let mut total: u128 = 0;
+    let mut seen = false;
+    loop {
+        let trimmed = if seen { joined(rest) } else { rest };
+        let Some((number, digits, after)) = number(trimmed) else { break };
+        let after_space = after.strip_prefix(' ').unwrap_or(after);
+        if let Some((unit, tail)) = unit(after_space) {
+            total = total.checked_add(scale(number, digits, unit)?)?;
+            rest = tail;
+            seen = true;
+        } else if let Some(unit) = bare.filter(|_| !seen) {
+            return span(scale(number, digits, unit)?).map(|span| (span, after));
+        } else {
+            break;
+        }
+    }
+    if !seen {
+        return None;
+    }
+    span(total).map(|span| (span, rest))
+}
+
+fn span(nanos: u128) -> Option<Duration> {
+    let seconds = u64::try_from(nanos / S).ok()?;
+    let rest = u32::try_from(nanos % S).ok()?;
+    Some(Duration::new(seconds, rest))
+}
+
+/// Between the parts of a span: `1h 2m`, `1 hour, 2 minutes`, `1 hour and 2 minutes`.
+fn joined(text: &str) -> &str {
+    let text = text.strip_prefix(',').unwrap_or(text);
+    let text = text.strip_prefix(' ').unwrap_or(text);
+    ["and ", "und ", "y ", "et ", "e ", "и "].iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text)
+}
+
+/// Digits without their point, and how many stood after it.
+fn number(text: &str) -> Option<(u128, u32, &str)> {
+    let mut value: u128 = 0;
+    let mut after: Option<u32> = None;
+    let mut end = 0;
+    let bytes = text.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate().take(30) {
+        match byte {
+            b'0'..=b'9' => {
+                if after.is_some_and(|digits| digits >= 12) {
+                    end = at + 1;
+                    continue;
+                }
+                value = value.checked_mul(10)?.checked_add(u128::from(byte - b'0'))?;
+                after = after.map(|digits| digits + 1);
+                end = at + 1;
+            }
+            b'.' if after.is_none() && at > 0 && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
+                after = Some(0)
+            }
+            b',' if after.is_none()
+                && at > 0
+                && bytes.get(at + 1..at + 4).is_some_and(|d| d.iter().all(u8::is_ascii_digit))
+                && !bytes.get(at + 4).is_some_and(u8::is_ascii_digit) => {}
+            _ => break,
+        }
+    }
+    (end > 0).then_some((value, after.unwrap_or(0), text.get(end..)?))
+}
+
+fn scale(number: u128, digits: u32, unit: u128) -> Option<u128> {
+    let divisor = 10_u128.checked_pow(digits)?;
+    Some(number.checked_mul(unit)?.div_ceil(divisor))
+}
+
+fn unit(text: &str) -> Option<(u128, &str)> {
+    UNITS
+        .iter()
+        .filter(|(word, _, whole)| {
+            text.strip_prefix(word)
+                .is_some_and(|rest| !*whole || !rest.chars().next().is_some_and(char::is_alphabetic))
+        })
+        .max_by_key(|(word, _, _)| word.len())
+        .map(|&(word, nanos, whole)| {
+            let rest = text.get(word.len()..).unwrap_or_default();
+            let ascii = word.is_ascii() || word.chars().any(|ch| ('а'..='я').contains(&ch));
+            let rest = if whole || !ascii {
+                rest.strip_prefix('钟')
+                    .or_else(|| rest.strip_prefix('鐘'))
+                    .or_else(|| rest.strip_prefix('間'))
+                    .unwrap_or(rest)
+            } else {
+                let rest = rest.trim_start_matches(char::is_alphabetic);
+                rest.strip_prefix("(s)").unwrap_or(rest)
+            };
+            (nanos, rest)
+        })
+}
+
+/// Nanoseconds of a second: the usual unit of a bare number.
+pub(crate) const SECONDS: u128 = S;
+/// Nanoseconds of a millisecond.
+pub(crate) const MILLIS: u128 = MS;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_case::test_case;
+
+    // spec: C-20
+    #[test_case("7m12.5s", 432_500; "go")]
+    #[test_case("1m47.5854s.", 107_586; "fraction rounds up")]
+    #[test_case("6hr 29min.", 23_340_000; "abbreviated")]
+    #[test_case("2 minutes before", 120_000; "words")]
+    #[test_case("1 hour, 5 minutes and 3 seconds", 3_903_000; "joined")]
+    #[test_case("174ms", 174; "milliseconds")]
+    #[test_case("30 秒后", 30_000; "chinese")]
+    #[test_case("5 小时", 18_000_000; "chinese hours")]
+    #[test_case("20 секунд", 20_000; "russian")]
+    #[test_case("160h20m10.7s", 577_210_700; "long")]
+    fn spans_are_read(text: &str, ms: u64) {
+        let (span, _) = leading(text, None).unwrap();
+        assert_eq!(failover_types::millis(span), ms);
+    }
+
+    // spec: C-20
+    #[test]
+    fn a_bare_number_needs_a_unit() {
+        assert_eq!(leading("60", None), None);
+        assert_eq!(leading("60", Some(SECONDS)).unwrap().0, Duration::from_secs(60));
+        assert_eq!(leading("99999999999999999999999999999", Some(SECONDS)), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Headers that say when to come back.
+
+use super::duration::{self, MILLIS, SECONDS};
+use super::wall;
+use crate::{RetryHint, RetryWhen};
+use failover_types::Timestamp;
+use std::time::{Duration, UNIX_EPOCH};
+
+fn value<'a>(headers: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+/// Numbers above this are times, not spans: seconds of the year 2001.
+const EPOCH_SECONDS: u64 = 1_000_000_000;
+/// And above this they are milliseconds.
+const EPOCH_MILLIS: u64 = 100_000_000_000;
+
+/// A header's value: a span, a bare number of `unit` nanoseconds, an epoch, an HTTP date or an ISO time.
+pub(super) fn when(text: &str, unit: u128) -> Option<RetryWhen> {
+    let text = text.trim().trim_matches('"');
+    if let Some(number) = text.split('.').next().and_then(|whole| whole.parse::<u64>().ok()) {
+        if number >= EPOCH_MILLIS {
+            return Some(RetryWhen::At(Timestamp::from_millis(number)));
+        }
+        if number >= EPOCH_SECONDS && unit == SECONDS {
+            return Some(RetryWhen::At(Timestamp::from_millis(number.saturating_mul(1000))));
+        }
+    }
+    let lower = text.to_ascii_lowercase();
+    if let Some((span, rest)) = duration::leading(&lower, Some(unit))
+        && rest.trim().is_empty()
+    {
+        return Some(RetryWhen::After(span));
+    }
+    if let Some(at) = wall::iso(text) {
+        return Some(RetryWhen::At(at));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    let since = date.duration_since(UNIX_EPOCH).ok()?;
+    Some(RetryWhen::At(Timestamp::ZERO.after(since)))
+}
+
+/// Headers whose only purpose is to say when.
+pub(super) fn explicit(headers: &[(&str, &str)]) -> Option<RetryHint> {
+    const NAMES: [(&str, u128); 7] = [
+        ("retry-after-ms", MILLIS),
+        ("x-ms-retry-after-ms", MILLIS),
+        ("x-retry-after-ms", MILLIS),
+        ("retry-after", SECONDS),
+        ("x-retry-after", SECONDS),
+        ("x-ratelimit-retry-after", SECONDS),
+        ("x-ratelimit-timeremaining", SECONDS),
+    ];
+    if headers.is_empty() {
+        return None;
+    }
+    let (name, when) =
+        NAMES.iter().find_map(|(name, unit)| Some((*name, when(value(headers, name)?, *unit)?)))?;
+    if when == RetryWhen::After(Duration::ZERO) {
+        return Some(RetryHint::new(when, name));
+    }
+    let mut hint = RetryHint::new(when, name);
+    // A window that is named as used up gives the time itself as well.
+    if matches!(hint.when, RetryWhen::After(_)) {
+        hint.also = rejected(headers).map(|(_, at)| at).filter(|when| matches!(when, RetryWhen::At(_)));
+    }
+    Some(hint)
+}
+
+/// Reset of the window that is used up: they are sent with every answer, so only an exhausted one counts.
+pub(super) fn windows(headers: &[(&str, &str)]) -> Option<RetryHint> {
+    if headers.is_empty() {
+        return None;
+    }
+    let (name, when) = rejected(headers).or_else(|| exhausted(headers))?;
+    Some(RetryHint::new(when, name))
+}
+
+/// `anthropic-ratelimit-unified-*-status: rejected` and the reset beside it.
+fn rejected(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
+    let mut latest: Option<(String, RetryWhen)> = None;
+    for (name, status) in headers {
+        let name = name.to_ascii_lowercase();
+        let Some(base) =
+            name.strip_prefix("anthropic-ratelimit-").and_then(|rest| rest.strip_suffix("-status"))
+        else {
+            continue;
+        };
+        if !status.trim().eq_ignore_ascii_case("rejected") {
+            continue;
+        }
+        let reset = format!("anthropic-ratelimit-{base}-reset");
+        if let Some(at) = value(headers, &reset).and_then(|text| when(text, SECONDS))
+            && latest.as_ref().is_none_or(|(_, other)| later(&at, other))
+        {
+            latest = Some((reset, at));
+        }
+    }
+    latest
+}
+
+fn later(one: &RetryWhen, other: &RetryWhen) -> bool {
+    match (one, other) {
+        (RetryWhen::At(one), RetryWhen::At(other)) => one > other,
+        (RetryWhen::After(one), RetryWhen::After(other)) => one > other,
+        _ => false,
+    }
+}
+
+/// `…-remaining-tokens: 0` or `…-tokens-remaining: 0` and the reset beside it; a reset without any remaining.
+fn exhausted(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
+    let mut latest: Option<(String, RetryWhen)> = None;
+    for (name, text) in headers {
+        let name = name.to_ascii_lowercase();
+        if !name.contains("ratelimit") || !name.contains("reset") {
+            continue;
+        }
+        let remaining = value(headers, &name.replace("reset", "remaining"));
+        if remaining.is_some_and(|left| left.parse::<f64>().is_ok_and(|left| left > 0.0)) {
+            continue;
+        }
+        if let Some(at) = when(text, SECONDS)
+            && latest.as_ref().is_none_or(|(_, other)| later(&at, other))
+        {
+            latest = Some((name, at));
+        }
+    }
+    latest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_case::test_case;
+
+    // spec: C-20
+    #[test_case("retry-after", "7", RetryWhen::After(Duration::from_secs(7)); "seconds")]
+    #[test_case("Retry-After", "1.5", RetryWhen::After(Duration::from_millis(1500)); "fraction")]
+    #[test_case("retry-after-ms", "250", RetryWhen::After(Duration::from_millis(250)); "milliseconds")]
+    #[test_case("retry-after", "Thu, 01 Jan 2026 00:00:10 GMT",
+        RetryWhen::At(Timestamp::from_millis(1_767_225_610_000)); "date")]
+    #[test_case("retry-after", "1787400000", RetryWhen::At(Timestamp::from_millis(1_787_400_000_000)); "epoch")]
+    fn explicit_headers(name: &str, value: &str, expected: RetryWhen) {
+        assert_eq!(explicit(&[(name, value)]).unwrap().when, expected);
+    }
+
+    // spec: C-20
+    #[test]
+    fn only_an_exhausted_window_counts() {
+        let headers = [
+            ("x-ratelimit-remaining-requests", "12"),
+            ("x-ratelimit-reset-requests", "6m0s"),
+            ("x-ratelimit-remaining-tokens", "0"),
+            ("x-ratelimit-reset-tokens", "2m30s"),
+        ];
+        assert_eq!(windows(&headers).unwrap().when, RetryWhen::After(Duration::from_secs(150)));
+        assert_eq!(windows(&headers[..2]), None);
+    }
+}

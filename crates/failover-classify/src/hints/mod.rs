@@ -1,0 +1,52 @@
+//! Reads when to come back: from headers, from fields of a body, from texts in several languages.
+
+mod duration;
+mod headers;
+mod text;
+pub(crate) mod wall;
+
+use crate::view::View;
+use crate::{RetryHint, RetryWhen, Signal};
+use std::time::Duration;
+
+/// The best statement of the signal. Headers speak first, then fields, then text; a field and a text that agree
+/// within a second are one statement, and the finer one counts.
+pub(crate) fn read(
+    signal: &Signal<'_>,
+    view: &View,
+    source: &impl Fn(usize, usize) -> String,
+) -> Option<RetryHint> {
+    let field = text::fields(view, source);
+    if let Some(mut hint) = headers::explicit(signal.headers) {
+        if hint.also.is_none() {
+            hint.also =
+                field.as_ref().map(|other| other.when.clone()).filter(|when| kind(when) != kind(&hint.when));
+        }
+        return Some(hint);
+    }
+    let said = text::said(view, source);
+    match (field, said) {
+        (Some(mut field), Some(said)) => {
+            if let (RetryWhen::After(coarse), RetryWhen::After(fine)) = (&field.when, &said.when)
+                && coarse.subsec_nanos() == 0
+                && coarse.abs_diff(*fine) < Duration::from_secs(1)
+            {
+                return Some(RetryHint { also: field.also, ..said });
+            }
+            if field.also.is_none() && kind(&field.when) != kind(&said.when) {
+                field.also = Some(said.when);
+            }
+            Some(field)
+        }
+        (Some(hint), None) | (None, Some(hint)) => Some(hint),
+        (None, None) => headers::windows(signal.headers),
+    }
+}
+
+fn kind(when: &RetryWhen) -> u8 {
+    match when {
+        RetryWhen::After(_) => 0,
+        RetryWhen::At(_) => 1,
+        RetryWhen::Wall { .. } => 2,
+    }
+}

@@ -1,0 +1,48 @@
+//! What a status means when no text and no code says otherwise.
+
+use crate::Tier;
+use crate::rule::{Fact, Family, Rule, StatusSet};
+use failover_types::FailoverReason::{
+    Auth, Billing, ContextOverflow, EmptyResponse, Format, ModelNotFound, Overloaded, RateLimit, ServerError,
+    Timeout, Unclassified,
+};
+use failover_types::{FailoverReason, Scope};
+
+const RFC: &str = "https://www.rfc-editor.org/rfc/rfc9110#name-status-codes";
+
+const fn status(id: &'static str, set: StatusSet, reason: FailoverReason) -> Rule {
+    Rule::new(id, Tier::Status, Family::HttpStatus, reason).status(set).evidence(RFC)
+}
+
+/// In the order of statuses.
+pub(crate) const ROWS: &[Rule] = &[
+    status("core/status-400-bare", StatusSet::OneOf(&[400, 422]), Unclassified).facts(&[Fact::Bare]),
+    status("core/status-400", StatusSet::OneOf(&[400, 422]), Format).facts(&[Fact::Worded]),
+    status("core/status-401", StatusSet::OneOf(&[401, 407]), Auth),
+    status("core/status-402", StatusSet::OneOf(&[402]), Billing),
+    status("core/status-403", StatusSet::OneOf(&[403]), Auth).no_codes(&["text/html"]).facts(&[]),
+    status("core/status-404", StatusSet::OneOf(&[404, 410]), ModelNotFound),
+    status("core/status-405", StatusSet::OneOf(&[405, 406, 411, 415, 416, 417, 421, 426, 428, 431]), Format),
+    status("core/status-408", StatusSet::OneOf(&[408, 499, 504, 522, 524, 598, 599]), Timeout),
+    status("core/status-413", StatusSet::OneOf(&[413]), ContextOverflow),
+    status("core/status-423", StatusSet::OneOf(&[423, 425, 429]), RateLimit),
+    status("core/status-529", StatusSet::OneOf(&[529]), Overloaded),
+    status(
+        "core/status-500",
+        StatusSet::OneOf(&[500, 502, 503, 505, 506, 507, 508, 520, 521, 523, 525, 526, 527, 530]),
+        ServerError,
+    ),
+    Rule::new("core/page-403", Tier::Message, Family::NotAFailure, ServerError)
+        .status(StatusSet::OneOf(&[403]))
+        .facts(&[Fact::Html])
+        .scope(Scope::Provider)
+        .evidence("corpus:anthropic"),
+    Rule::new("core/empty", Tier::Fallback, Family::Last, EmptyResponse)
+        .status(StatusSet::NoError)
+        .facts(&[Fact::EmptyBody])
+        .evidence("spec:C-18"),
+    Rule::new("core/empty-answer", Tier::Code, Family::Empty, EmptyResponse)
+        .status(StatusSet::NoError)
+        .facts(&[Fact::EmptyAnswer])
+        .evidence("spec:C-18"),
+];

@@ -1,0 +1,293 @@
+//! The one normalized text that every rule reads, and the way back from it to the bytes of the body.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// At most this much is read from the front of a body.
+pub(crate) const HEAD: usize = 64 * 1024;
+/// And this much from its end.
+pub(crate) const TAIL: usize = 4 * 1024;
+
+/// A body as rules see it: lower case, one space for any white space, `_` and `-`, no JSON escapes, plain quotes,
+/// of HTML only title and headings, nothing of what a model or tool said.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    text: Vec<u8>,
+    /// `(offset in text, offset in the body)` wherever the distance changes.
+    anchors: Vec<(u32, u32)>,
+    pub(crate) html: bool,
+}
+
+/// The part of the body that is read at all: valid UTF-8, of the same length as the bytes it stands for.
+pub(crate) fn bounded(body: &[u8]) -> (Cow<'_, str>, Option<(usize, Cow<'_, str>)>) {
+    if body.len() <= HEAD + TAIL {
+        return (text_of(body), None);
+    }
+    let cut = body.len() - TAIL;
+    let head = body.get(..HEAD).unwrap_or_default();
+    let tail = body.get(cut..).unwrap_or_default();
+    (text_of(head), Some((cut, text_of(tail))))
+}
+
+/// Text of the same length: a byte that is not UTF-8 becomes `?`.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
+    }
+    Cow::Owned(text)
+}
+
+impl View {
+    pub(crate) fn of(head: &str, tail: Option<(usize, &str)>) -> Self {
+        let mut view = Self { text: Vec::with_capacity(head.len() + 16), ..Self::default() };
+        view.fold(head, 0);
+        if let Some((base, tail)) = tail {
+            view.space(base);
+            view.fold(tail, base);
+        }
+        view
+    }
+
+    /// The normal form of a phrase of a rule.
+    pub(crate) fn normal(phrase: &str) -> String {
+        let mut view = Self::default();
+        view.fold(phrase, 0);
+        String::from_utf8(view.text).unwrap_or_default()
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.text
+    }
+
+    pub(crate) fn slice(&self, range: Range<usize>) -> &[u8] {
+        self.text.get(range.start.min(self.text.len())..range.end.min(self.text.len())).unwrap_or_default()
+    }
+
+    /// Where in the body an offset of the text came from.
+    pub(crate) fn origin(&self, at: usize) -> usize {
+        let index = self.anchors.partition_point(|&(text, _)| text as usize <= at);
+        let (text, body) = index.checked_sub(1).and_then(|i| self.anchors.get(i)).copied().unwrap_or((0, 0));
+        body as usize + (at - text as usize)
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8, from: usize) {
+        let at = self.text.len();
+        let (text, body) = self.anchors.last().copied().unwrap_or((0, 0));
+        if body as usize + at != text as usize + from {
+            self.anchor(at, from);
+        }
+        self.text.push(byte);
+    }
+
+    #[cold]
+    fn anchor(&mut self, at: usize, from: usize) {
+        let (Ok(at), Ok(from)) = (u32::try_from(at), u32::try_from(from)) else { return };
+        self.anchors.push((at, from));
+    }
+
+    #[inline]
+    fn space(&mut self, from: usize) {
+        if self.text.last().is_some_and(|&last| last != b' ') {
+            self.push(b' ', from);
+        }
+    }
+
+    fn push_char(&mut self, ch: char, from: usize) {
+        let folded = match ch {
+            '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{2032}' | '\u{ff07}' => '\'',
+            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2033}' | '\u{ab}' | '\u{bb}' => '"',
+            '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{ad}' => return,
+            '\u{2500}'..='\u{257f}' | '\u{2010}'..='\u{2015}' | '\u{b7}' => ' ',
+            '\u{3002}' => '.',
+            '\u{3001}' => ',',
+            // Full-width forms of ASCII.
+            '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(ch) - 0xfee0).unwrap_or(ch),
+            _ if ch.is_whitespace() || ch.is_control() => ' ',
+            _ => ch,
+        };
+        if folded.is_ascii() {
+            self.ascii(u8::try_from(folded).unwrap_or(b'?'), from);
+            return;
+        }
+        let mut lower = folded.to_lowercase();
+        let one = lower.next().unwrap_or(folded);
+        let mut buffer = [0; 4];
+        for &byte in one.encode_utf8(&mut buffer).as_bytes() {
+            // Bytes of one char share its start: a span never begins inside it.
+            self.text.push(byte);
+        }
+        let at = self.text.len() - one.len_utf8();
+        let (text, body) = self.anchors.last().copied().unwrap_or((0, 0));
+        if body as usize + at != text as usize + from {
+            self.anchor(at, from);
+        }
+    }
+
+    #[inline]
+    fn ascii(&mut self, byte: u8, from: usize) {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => self.push(byte, from),
+            b'A'..=b'Z' => self.push(byte | 0x20, from),
+            b'_' | b'-' | 0..=b' ' | 0x7f => self.space(from),
+            b'`' | b'*' => {}
+            _ => self.push(byte, from),
+        }
+    }
+
+    fn fold(&mut self, source: &str, base: usize) {
+        let bytes = source.as_bytes();
+        let masked = crate::mask::masked(source);
+        let mut masks = masked.iter().peekable();
+        let mut i = 0;
+        while let Some(&byte) = bytes.get(i) {
+            if let Some(mask) = masks.peek()
+                && i >= mask.start
+            {
+                i = i.max(mask.end);
+                masks.next();
+                continue;
+            }
+            match byte {
+                b'\\' => i = self.escape(bytes, i, base),
+                b'<' if self.html_at(source, i) => i = self.page(source, i, base),
+                b'-' if bytes.get(i + 1).is_some_and(u8::is_ascii_digit)
+                    && i.checked_sub(1)
+                        .and_then(|p| bytes.get(p))
+                        .is_some_and(|&b| b == b' ' || b == b':') =>
+                {
+                    self.push(byte, base + i);
+                    i += 1;
+                }
+                b'&' => i = self.entity(source, i, base),
+                0..=0x7f => {
+                    self.ascii(byte, base + i);
+                    i += 1;
+                }
+                _ => {
+                    let Some(ch) = source.get(i..).and_then(|rest| rest.chars().next()) else {
+                        i += 1;
+                        continue;
+                    };
+                    self.push_char(ch, base + i);
+                    i += ch.len_utf8();
+                }
+            }
+        }
+    }
+
+    /// A run of backslashes and what it escapes, at any level of encoding.
+    fn escape(&mut self, bytes: &[u8], start: usize, base: usize) -> usize {
+        let mut i = start;
+        while bytes.get(i) == Some(&b'\\') {
+            i += 1;
+        }
+        match bytes.get(i) {
+            Some(b'n' | b't' | b'r' | b'b' | b'f') => {
+                self.space(base + start);
+                i + 1
+            }
+            Some(b'u') => {
+                let Some(unit) = hex4(bytes, i + 1) else { return i };
+                let mut end = i + 5;
+                let mut code = unit;
+                if (0xd800..0xdc00).contains(&unit) {
+                    let mut low = end;
+                    while bytes.get(low) == Some(&b'\\') {
+                        low += 1;
+                    }
+                    if let Some(second) = hex4(bytes, low + 1).filter(|unit| (0xdc00..0xe000).contains(unit))
+                    {
+                        code = 0x1_0000 + ((unit - 0xd800) << 10) + (second - 0xdc00);
+                        end = low + 5;
+                    }
+                }
+                self.push_char(char::from_u32(code).unwrap_or('?'), base + start);
+                end
+            }
+            _ => i,
+        }
+    }
+
+    fn entity(&mut self, source: &str, start: usize, base: usize) -> usize {
+        const ENTITIES: [(&str, u8); 7] = [
+            ("&quot;", b'"'),
+            ("&#39;", b'\''),
+            ("&#x27;", b'\''),
+            ("&apos;", b'\''),
+            ("&amp;", b'&'),
+            ("&lt;", b'<'),
+            ("&gt;", b'>'),
+        ];
+        let rest = source.get(start..).unwrap_or_default();
+        for (name, byte) in ENTITIES {
+            if rest.starts_with(name) {
+                self.push(byte, base + start);
+                return start + name.len();
+            }
+        }
+        self.push(b'&', base + start);
+        start + 1
+    }
+
+    fn html_at(&self, source: &str, at: usize) -> bool {
+        ["<html", "<!doctype", "<head>", "<body>", "<center>"].iter().any(|tag| has_at(source, at, tag))
+    }
+
+    /// Of a page only its title and headings count, and a word that says so.
+    fn page(&mut self, source: &str, start: usize, base: usize) -> usize {
+        self.html = true;
+        let rest = source.get(start..).unwrap_or_default();
+        let end = find_ignore_case(rest, "</html>").map_or(source.len(), |at| start + at + "</html>".len());
+        let page = source.get(start..end).unwrap_or_default();
+        for (open, close) in [("<title>", "</title>"), ("<h1", "</h1>")] {
+            let Some(from) = find_ignore_case(page, open) else { continue };
+            let inner = page.get(from + open.len()..).unwrap_or_default();
+            let inner =
+                inner.get(..find_ignore_case(inner, close).unwrap_or(inner.len().min(200))).unwrap_or("");
+            let skip = if open == "<h1" { inner.find('>').map_or(0, |at| at + 1) } else { 0 };
+            let inner = inner.get(skip..).unwrap_or_default();
+            let from = base + start + from + open.len() + skip;
+            for byte in b"title: " {
+                self.push(*byte, from);
+            }
+            let mut tag = false;
+            for (at, ch) in inner.char_indices() {
+                match ch {
+                    '<' => tag = true,
+                    '>' => tag = false,
+                    _ if !tag => self.push_char(ch, from + at),
+                    _ => {}
+                }
+            }
+            self.space(base + end);
+        }
+        end
+    }
+}
+
+fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
+    let digits = std::str::from_utf8(bytes.get(at..at + 4)?).ok()?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+pub(crate) fn has_at(source: &str, at: usize, what: &str) -> bool {
+    source
+        .as_bytes()
+        .get(at..at + what.len())
+        .is_some_and(|found| found.eq_ignore_ascii_case(what.as_bytes()))
+}
+
+pub(crate) fn find_ignore_case(source: &str, what: &str) -> Option<usize> {
+    source.as_bytes().windows(what.len()).position(|window| window.eq_ignore_ascii_case(what.as_bytes()))
+}
+
+/// Whether `what` is empty or stands in `source`, without regard to case.
+pub(crate) fn find_ignore_case_or_empty(source: &str, what: &str) -> bool {
+    what.is_empty() || find_ignore_case(source, what).is_some()
+}

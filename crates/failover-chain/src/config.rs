@@ -1,7 +1,7 @@
 //! What the operator wrote about models, as far as chains go.
 
 use crate::{Aliases, Capabilities, Fallbacks, Origin, Reference, Selection, SelectionSource, Unresolved};
-use failover_types::{FailoverReason, ModelRef};
+use failover_types::{FailoverReason, ModelRef, ModelSelector};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A `model` setting: a primary and its fallbacks.
@@ -81,7 +81,7 @@ pub enum ChainError {
     NoImageModel,
     /// A model that a run must begin with cannot be read.
     #[error("{0}")]
-    Unresolved(Unresolved),
+    Unresolved(Box<Unresolved>),
 }
 
 /// An agent's plain model string that drops the chain of the defaults: seldom meant.
@@ -100,10 +100,10 @@ impl ChainConfig {
     /// # Errors
     ///
     /// [`ChainError::Unresolved`] says where it stands and what is wrong.
-    pub fn read(&self, reference: &Reference) -> Result<failover_types::ModelSelector, ChainError> {
+    pub fn read(&self, reference: &Reference) -> Result<ModelSelector, ChainError> {
         self.aliases
             .read(&reference.text)
-            .map_err(|why| ChainError::Unresolved(Unresolved { reference: reference.clone(), why }))
+            .map_err(|why| ChainError::Unresolved(Box::new(Unresolved { reference: reference.clone(), why })))
     }
 
     /// The selection of a run for which nobody selected anything: the agent's primary, else the configured default.

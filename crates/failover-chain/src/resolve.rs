@@ -295,7 +295,7 @@ pub fn resolve_image(
         return Ok(chain.finish(selection, Policy::StrictSource));
     }
     chain.references(image.fallbacks.references(), Rule::Image);
-    chain.references(image.primary.as_ref().map_or(&[], std::slice::from_ref), Rule::Primary);
+    chain.references(image.primary.as_slice(), Rule::Primary);
     let (kind, origin) = (image.fallbacks.kind(), image.fallbacks.origin().cloned());
     Ok(chain.finish(selection, Policy::Image { kind, origin }))
 }

@@ -1,0 +1,205 @@
+//! Entries in a store: every change is a bounded loop of compare-and-swap over a pure function.
+
+use crate::{EntryError, Marker, SessionEntry, recover};
+use failover_store::{
+    Expect, Key, KeyError, KeyValue, Prefix, StoreError, Swap, Value, Versioned, WriteOptions,
+};
+use failover_types::{AgentId, SessionId};
+use std::sync::Arc;
+
+/// How often a lost swap is tried again. Every loss means that somebody else got on, so as many writers as this can
+/// share a session.
+const ATTEMPTS: usize = 256;
+
+/// How many entries are read at a time when all are visited.
+const PAGE: usize = 128;
+
+/// Which session of which agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "a pair by nature")]
+pub struct SessionKey {
+    /// The agent.
+    pub agent: AgentId,
+    /// The session.
+    pub session: SessionId,
+}
+
+impl SessionKey {
+    /// A session of an agent.
+    pub fn new(agent: AgentId, session: SessionId) -> Self {
+        Self { agent, session }
+    }
+
+    fn key(&self) -> Result<Key, KeyError> {
+        Key::new(&["agent", self.agent.as_str(), "session", self.session.as_str()])
+    }
+}
+
+/// Why a session could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionsError {
+    /// The ids make no store key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The stored entry cannot be read. It is left as it is.
+    #[error("the session {session} cannot be read")]
+    Entry {
+        /// Which session.
+        session: String,
+        /// What is wrong with it.
+        #[source]
+        source: EntryError,
+    },
+    /// Others changed the entry faster than this writer could.
+    #[error("the session {session} is being changed by too many writers at once; try again")]
+    Contended {
+        /// Which session.
+        session: String,
+    },
+}
+
+/// The session table of a store. There is no blind write.
+#[derive(Clone)]
+pub struct Sessions {
+    store: Arc<dyn KeyValue>,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sessions")
+    }
+}
+
+fn parse(name: &str, found: &Versioned) -> Result<SessionEntry, SessionsError> {
+    SessionEntry::parse(found.value.as_bytes())
+        .map_err(|source| SessionsError::Entry { session: name.to_owned(), source })
+}
+
+impl Sessions {
+    /// The table in this store.
+    pub fn new(store: Arc<dyn KeyValue>) -> Self {
+        Self { store }
+    }
+
+    /// Reads an entry; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError`] where the store fails or the entry cannot be read.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn get(&self, of: &SessionKey) -> Result<Option<SessionEntry>, SessionsError> {
+        let found = self.store.get(&of.key()?).await?;
+        found.map(|found| parse(of.session.as_str(), &found)).transpose()
+    }
+
+    /// Changes an entry. `change` is pure and may be called several times; `None` means that nothing is to be
+    /// written. Returns the entry that stands, and whether this call wrote it.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError`] where the store fails, the entry cannot be read, or too many others write at once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: a dropped change may or may not have been written; read again to know.
+    pub async fn update(
+        &self,
+        of: &SessionKey,
+        mut change: impl FnMut(&SessionEntry) -> Option<SessionEntry> + Send,
+    ) -> Result<(SessionEntry, bool), SessionsError> {
+        let (entry, written) = self
+            .update_with(of, |entry| {
+                let next = change(entry);
+                let written = next.is_some();
+                (next, written)
+            })
+            .await?;
+        Ok((entry, written))
+    }
+
+    /// Changes an entry and hands back what `change` found out, from the call whose write won.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Sessions::update`].
+    pub async fn update_with<T: Send>(
+        &self,
+        of: &SessionKey,
+        change: impl FnMut(&SessionEntry) -> (Option<SessionEntry>, T) + Send,
+    ) -> Result<(SessionEntry, T), SessionsError> {
+        let key = of.key()?;
+        let found = self.store.get(&key).await?;
+        self.swap(&key, of.session.as_str(), found, change).await
+    }
+
+    async fn swap<T: Send>(
+        &self,
+        key: &Key,
+        name: &str,
+        mut found: Option<Versioned>,
+        mut change: impl FnMut(&SessionEntry) -> (Option<SessionEntry>, T) + Send,
+    ) -> Result<(SessionEntry, T), SessionsError> {
+        for _ in 0..ATTEMPTS {
+            let entry = found.as_ref().map(|found| parse(name, found)).transpose()?.unwrap_or_default();
+            let (next, outcome) = change(&entry);
+            let Some(next) = next else { return Ok((entry, outcome)) };
+            let expect = found.as_ref().map_or(Expect::Absent, |found| Expect::Version(found.version));
+            let value = Value::new(next.to_json().into_bytes());
+            match self.store.swap(key, expect, Some(value), WriteOptions::durable()).await? {
+                Swap::Done(_) => return Ok((next, outcome)),
+                Swap::Lost(current) => found = current,
+            }
+        }
+        Err(SessionsError::Contended { session: name.to_owned() })
+    }
+
+    /// Rolls the claims of dead runs back in every session of an agent; for the start of a process that owns its
+    /// store. Returns how many entries were changed. Entries that cannot be read are passed over.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError`] where the store fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what was rolled back stays so, and the rest can be done again.
+    pub async fn recover(
+        &self,
+        agent: &AgentId,
+        dead: impl Fn(&Marker) -> bool + Send + Sync,
+    ) -> Result<usize, SessionsError> {
+        let prefix = Prefix::new(&["agent", agent.as_str(), "session"])?;
+        let mut changed = 0;
+        let mut after: Option<Key> = None;
+        loop {
+            let page = self.store.scan(&prefix, after.as_ref(), PAGE).await?;
+            let Some((last, _)) = page.last() else { return Ok(changed) };
+            after = Some(last.clone());
+            for (key, found) in page {
+                let name = key.as_str().to_owned();
+                let dead = &dead;
+                let outcome = self.swap(&key, &name, Some(found), |entry| {
+                    let next = recover(entry, dead);
+                    let written = next.is_some();
+                    (next, written)
+                });
+                match outcome.await {
+                    Ok((_, written)) => changed += usize::from(written),
+                    Err(SessionsError::Entry { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+}

@@ -50,7 +50,7 @@ pub enum RefreshStep {
     },
     /// Ask the provider for a new pair, then tell [`RefreshEvent::Answered`].
     Call(OAuth),
-    /// Store the new pair durably over the old one, then tell [`RefreshEvent::Stored`], [`RefreshEvent::Replaced`] or
+    /// Store the new pair durably over the old one, then tell [`RefreshEvent::Stored`], [`RefreshEvent::Replaced`], [`RefreshEvent::Gone`] or
     /// [`RefreshEvent::NotStored`].
     Persist {
         /// The pair that was spent.
@@ -83,6 +83,8 @@ pub enum RefreshEvent {
     Stored,
     /// Somebody stored another pair meanwhile: a person logged in again.
     Replaced(OAuth),
+    /// The profile was taken out meanwhile.
+    Gone,
     /// The store cannot write now.
     NotStored,
 }
@@ -212,6 +214,7 @@ impl Refresh {
             (Step::Persist { new, .. }, Event::NotStored) => usable(new, HowFresh::InMemory),
             // Never write an older generation over a newer one; what a person stored is the truth.
             (Step::Persist { .. }, Event::Replaced(pair)) => self.loaded(Some(pair), now),
+            (Step::Persist { .. }, Event::Gone) => Step::Done(RefreshEnd::Gone),
             (step, _) => step,
         };
         self.step = next;

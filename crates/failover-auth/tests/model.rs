@@ -129,11 +129,16 @@ impl Naive {
                     WindowClass::Cooling
                 }
             }
-            Reason::ModelNotFound | Reason::Format | Reason::ContextOverflow | Reason::ContentRefusal => {
-                return;
-            }
-            Reason::SessionExpired | Reason::Aborted | Reason::LocalCoordination => return,
-            Reason::EmptyResponse | Reason::NoErrorDetails | Reason::Unclassified => return,
+            Reason::ModelNotFound
+            | Reason::Format
+            | Reason::ContextOverflow
+            | Reason::ContentRefusal
+            | Reason::SessionExpired
+            | Reason::Aborted
+            | Reason::LocalCoordination
+            | Reason::EmptyResponse
+            | Reason::NoErrorDetails
+            | Reason::Unclassified => return,
             unknown => panic!("a reason without a rule: {unknown}"),
         };
         if class == WindowClass::Blocked {

@@ -1,0 +1,429 @@
+//! The tables of one agent: credentials, usage, orders, leases.
+
+use crate::rows::{CredentialRow, LeaseRow, OrderRow, UsageRow};
+use failover_auth::{Lease, LeaseClaim, LeaseTerms, Profile, ProfileSet, UsageStats, secret_stored};
+use failover_store::{Edit, Key, KeyError, KeyValue, Prefix, StoreError, Table, Version, WriteOptions};
+use failover_types::{AgentId, Credential, OAuth, ProfileId, ProviderId, Timestamp};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rows read at a time when all profiles are listed.
+const PAGE: usize = 256;
+/// Names in a stored order.
+const MAX_ORDER: usize = 1_000;
+/// How long a lease that ran out is remembered: longer than the slowest probe interval.
+const REMEMBER_LEASE: Duration = Duration::from_hours(1);
+
+/// The tables of one agent. Clones share the store.
+///
+/// Keys are `agent/<id>/credential/<profile>`, `…/usage/<profile>`, `…/provider-usage/<provider>`,
+/// `…/order/<provider>` and `…/lease/<what>`. Credentials, orders and pauses are written durably, the rest softly.
+#[derive(Clone)]
+pub struct Profiles {
+    agent: AgentId,
+    credentials: Table<CredentialRow>,
+    usage: Table<UsageRow>,
+    orders: Table<OrderRow>,
+    leases: Table<LeaseRow>,
+}
+
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Profiles of {}", self.agent)
+    }
+}
+
+/// A credential as it stands in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredCredential {
+    /// The state that was read.
+    pub version: Version,
+    /// The credential.
+    pub credential: Credential,
+}
+
+/// A record that was left out of a list because it cannot be read. It stays in the store as it is.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Unreadable {
+    /// Its key.
+    pub key: Key,
+    /// Why.
+    pub error: StoreError,
+}
+
+impl Profiles {
+    /// The tables of `agent` in `store`.
+    pub fn new(store: Arc<dyn KeyValue>, agent: AgentId) -> Self {
+        Self {
+            agent,
+            credentials: Table::new(Arc::clone(&store)),
+            usage: Table::new(Arc::clone(&store)),
+            orders: Table::new(Arc::clone(&store)),
+            leases: Table::new(store),
+        }
+    }
+
+    /// Whose tables these are.
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    fn key(&self, kind: &str, rest: &[&str]) -> Result<Key, StoreError> {
+        let segments: Vec<&str> =
+            ["agent", self.agent.as_str(), kind].into_iter().chain(rest.iter().copied()).collect();
+        Key::new(&segments).map_err(|e| bad_key(kind, rest, &e))
+    }
+
+    /// Reads a credential.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn credential(&self, profile: &ProfileId) -> Result<Option<StoredCredential>, StoreError> {
+        let key = self.key("credential", &[profile.as_str()])?;
+        let found = self.credentials.read(&key).await?;
+        Ok(found.map(|stored| StoredCredential { version: stored.version, credential: stored.row.0 }))
+    }
+
+    /// Stores a credential durably, over whatever stands there, and clears what was held against an older secret in
+    /// auth and billing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn put(
+        &self,
+        profile: &ProfileId,
+        credential: &Credential,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let key = self.key("credential", &[profile.as_str()])?;
+        let put = |_: Option<&CredentialRow>| Edit::Put(CredentialRow(credential.clone()));
+        self.credentials.update(&key, WriteOptions::durable(), put).await?;
+        self.update_usage(profile, |stats| secret_stored(stats, now)).await?;
+        Ok(())
+    }
+
+    /// Puts a new OAuth pair durably in the place of `old`, unless another stands there by now. Gives back the pair
+    /// that stands afterwards; `None` where the profile is gone or holds no pair any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn replace_pair(
+        &self,
+        profile: &ProfileId,
+        old: &OAuth,
+        new: &OAuth,
+    ) -> Result<Option<OAuth>, StoreError> {
+        let key = self.key("credential", &[profile.as_str()])?;
+        let replace = |row: Option<&CredentialRow>| match row {
+            Some(CredentialRow(Credential::OAuth(stands))) if stands.refresh == old.refresh => {
+                Edit::Put(CredentialRow(Credential::OAuth(new.clone())))
+            }
+            _ => Edit::Keep,
+        };
+        let stands = self.credentials.update(&key, WriteOptions::durable(), replace).await?;
+        Ok(stands.and_then(|stored| pair(stored.row.0)))
+    }
+
+    /// Takes a profile out: its credential, durably, and its usage.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn remove(&self, profile: &ProfileId) -> Result<(), StoreError> {
+        let name = [profile.as_str()];
+        self.credentials
+            .update(&self.key("credential", &name)?, WriteOptions::durable(), |_| Edit::Delete)
+            .await?;
+        self.usage.update(&self.key("usage", &name)?, WriteOptions::soft(), |_| Edit::Delete).await?;
+        Ok(())
+    }
+
+    /// Every profile with its usage. Records that cannot be read are told apart, and hide no other.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the store says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn load(&self) -> Result<(ProfileSet, Vec<Unreadable>), StoreError> {
+        let mut unreadable = Vec::new();
+        let mut usage = std::collections::HashMap::new();
+        for (key, row) in self.rows(&self.usage, "usage").await? {
+            match row {
+                Ok(UsageRow(stats)) => {
+                    usage.insert(last(&key), stats);
+                }
+                Err(error) => unreadable.push(Unreadable { key, error }),
+            }
+        }
+        let mut set = ProfileSet::new();
+        for (key, row) in self.rows(&self.credentials, "credential").await? {
+            match (row, ProfileId::new(last(&key))) {
+                (Ok(CredentialRow(credential)), Ok(id)) => {
+                    let stats = usage.remove(id.as_str()).unwrap_or_default();
+                    set.insert(Profile::new(id, &credential, stats));
+                }
+                (Err(error), _) => unreadable.push(Unreadable { key, error }),
+                (Ok(_), Err(e)) => {
+                    let error = StoreError::Misfit { key: key.to_string(), why: e.to_string() };
+                    unreadable.push(Unreadable { key, error });
+                }
+            }
+        }
+        Ok((set, unreadable))
+    }
+
+    async fn rows<T: failover_store::Row>(
+        &self,
+        table: &Table<T>,
+        kind: &str,
+    ) -> Result<Vec<(Key, Result<T, StoreError>)>, StoreError> {
+        let prefix =
+            Prefix::new(&["agent", self.agent.as_str(), kind]).map_err(|e| bad_key(kind, &[], &e))?;
+        let mut all = Vec::new();
+        let mut after: Option<Key> = None;
+        loop {
+            let page = table.page(&prefix, after.as_ref(), PAGE).await?;
+            let full = page.len() == PAGE;
+            after = page.last().map(|(key, _)| key.clone());
+            all.extend(page.into_iter().map(|(key, row)| (key, row.map(|stored| stored.row))));
+            if !full {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Reads the usage of a profile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn usage(&self, profile: &ProfileId) -> Result<UsageStats, StoreError> {
+        self.read_usage(&self.key("usage", &[profile.as_str()])?).await
+    }
+
+    /// Reads a provider's own record.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn provider_usage(&self, provider: &ProviderId) -> Result<UsageStats, StoreError> {
+        self.read_usage(&self.key("provider-usage", &[provider.as_str()])?).await
+    }
+
+    async fn read_usage(&self, key: &Key) -> Result<UsageStats, StoreError> {
+        Ok(self.usage.read(key).await?.map(|stored| stored.row.0).unwrap_or_default())
+    }
+
+    /// Changes the usage of a profile by compare-and-swap; writes nothing where nothing changes. Gives back what
+    /// stands afterwards. `change` may run several times.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn update_usage<F>(&self, profile: &ProfileId, change: F) -> Result<UsageStats, StoreError>
+    where
+        F: FnMut(&UsageStats) -> UsageStats + Send,
+    {
+        self.change_usage(&self.key("usage", &[profile.as_str()])?, WriteOptions::soft(), change).await
+    }
+
+    /// As [`Profiles::update_usage`], for a provider's own record.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn update_provider_usage<F>(
+        &self,
+        provider: &ProviderId,
+        change: F,
+    ) -> Result<UsageStats, StoreError>
+    where
+        F: FnMut(&UsageStats) -> UsageStats + Send,
+    {
+        self.change_usage(&self.key("provider-usage", &[provider.as_str()])?, WriteOptions::soft(), change)
+            .await
+    }
+
+    /// As [`Profiles::update_usage`], but survives a power cut once acknowledged: for what a person decides, such as a
+    /// pause.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn steer_usage<F>(&self, profile: &ProfileId, change: F) -> Result<UsageStats, StoreError>
+    where
+        F: FnMut(&UsageStats) -> UsageStats + Send,
+    {
+        self.change_usage(&self.key("usage", &[profile.as_str()])?, WriteOptions::durable(), change).await
+    }
+
+    async fn change_usage<F>(
+        &self,
+        key: &Key,
+        write: WriteOptions,
+        mut change: F,
+    ) -> Result<UsageStats, StoreError>
+    where
+        F: FnMut(&UsageStats) -> UsageStats + Send,
+    {
+        let nothing = UsageStats::default();
+        let edit = |row: Option<&UsageRow>| {
+            let current = row.map_or(&nothing, |row| &row.0);
+            let next = change(current);
+            if next == *current { Edit::Keep } else { Edit::Put(UsageRow(next)) }
+        };
+        Ok(self.usage.update(key, write, edit).await?.map(|stored| stored.row.0).unwrap_or_default())
+    }
+
+    /// The order that was stored for a provider; empty where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn order(&self, provider: &ProviderId) -> Result<Vec<ProfileId>, StoreError> {
+        let key = self.key("order", &[provider.as_str()])?;
+        Ok(self.orders.read(&key).await?.map(|stored| stored.row.0).unwrap_or_default())
+    }
+
+    /// Stores an order for a provider durably; an empty one takes the stored one away. At most 1,000 are kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn set_order(&self, provider: &ProviderId, order: &[ProfileId]) -> Result<(), StoreError> {
+        let key = self.key("order", &[provider.as_str()])?;
+        let edit = |_: Option<&OrderRow>| match order {
+            [] => Edit::Delete,
+            order => Edit::Put(OrderRow(order.iter().take(MAX_ORDER).cloned().collect())),
+        };
+        self.orders.update(&key, WriteOptions::durable(), edit).await.map(drop)
+    }
+
+    /// Takes a lease on `what` (the segments of its name) if it is free.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: a lease that nobody knows of runs out by itself.
+    pub async fn claim_lease(
+        &self,
+        what: &[&str],
+        holder: &str,
+        terms: LeaseTerms,
+        now: Timestamp,
+    ) -> Result<LeaseClaim, StoreError> {
+        let key = self.key("lease", what)?;
+        let mut claim = LeaseClaim::Denied { until: now };
+        let edit = |row: Option<&LeaseRow>| {
+            claim = Lease::claim(row.map(|row| &row.0), holder, terms, now);
+            match &claim {
+                LeaseClaim::Granted(lease) => Edit::Put(LeaseRow(lease.clone())),
+                LeaseClaim::Denied { .. } => Edit::Keep,
+            }
+        };
+        let lapses = now.after(terms.lasts.max(terms.every)).after(REMEMBER_LEASE);
+        self.leases.update(&key, WriteOptions::soft().expiring(lapses), edit).await?;
+        Ok(claim)
+    }
+
+    /// Gives a lease back, if `holder` still has it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: a lease that was not given back runs out by itself.
+    pub async fn release_lease(&self, what: &[&str], holder: &str, now: Timestamp) -> Result<(), StoreError> {
+        let key = self.key("lease", what)?;
+        let edit = |row: Option<&LeaseRow>| match row.and_then(|row| row.0.release(holder)) {
+            Some(free) => Edit::Put(LeaseRow(free)),
+            None => Edit::Keep,
+        };
+        let lapses = now.after(REMEMBER_LEASE);
+        self.leases.update(&key, WriteOptions::soft().expiring(lapses), edit).await.map(drop)
+    }
+
+    /// The lease on `what`, held or given back: when it was last granted tells when it was last probed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn lease(&self, what: &[&str]) -> Result<Option<Lease>, StoreError> {
+        Ok(self.leases.read(&self.key("lease", what)?).await?.map(|stored| stored.row.0))
+    }
+}
+
+/// The OAuth pair in a credential.
+pub(crate) fn pair(credential: Credential) -> Option<OAuth> {
+    if let Credential::OAuth(pair) = credential { Some(pair) } else { None }
+}
+
+fn last(key: &Key) -> String {
+    key.segments().last().unwrap_or_default()
+}
+
+fn bad_key(kind: &str, rest: &[&str], error: &KeyError) -> StoreError {
+    StoreError::Misfit { key: format!("{kind}/{}", rest.join("/")), why: error.to_string() }
+}

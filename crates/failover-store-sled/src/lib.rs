@@ -4,16 +4,20 @@
 //!   wait for the disk on Linux. One sync serves everyone who waits.
 //! - *Soft* writes never wait for the disk; they reach it within half a second.
 //! - One process owns a directory. A second one is refused at once, and told who holds it.
+//! - The owner serves the same trait to other processes over a private socket in the directory: [`SharedStore`] is
+//!   whichever end of it this process can be.
 //! - Every record carries its key, version and expiry under a checksum. A damaged one is set aside and reported.
 
 mod committer;
 mod disk;
 mod guard;
 mod open;
+mod owner;
 mod record;
 mod store;
 mod versions;
 
 pub use disk::{Disk, SystemDisk};
 pub use open::SledOptions;
+pub use owner::{SharedStore, SocketStore};
 pub use store::SledStore;

@@ -30,6 +30,7 @@ const _: () = assert!(30 * (MAX_VALUE_BYTES + 2048) < SEGMENT_BYTES / 4);
 const RELOCK: (u32, Duration) = (50, Duration::from_millis(10));
 
 /// How to open a [`SledStore`].
+#[derive(Clone)]
 #[must_use = "nothing happens before `open`"]
 pub struct SledOptions {
     dir: PathBuf,
@@ -56,6 +57,10 @@ impl SledOptions {
         self
     }
 
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Opens the store. Does blocking I/O, for as long as sled needs to read its log.
     ///
     /// # Errors
@@ -63,7 +68,7 @@ impl SledOptions {
     /// [`StoreError::Locked`] at once if another process (or another handle of this one) holds the directory;
     /// [`StoreError::Refused`] if others can reach it; [`StoreError::Corrupt`] if the files are damaged;
     /// [`StoreError::Engine`] for everything the disk says.
-    pub fn open(self) -> Result<SledStore, StoreError> {
+    pub fn open(&self) -> Result<SledStore, StoreError> {
         let dir = &self.dir;
         guard::make_private_dir(dir).map_err(|e| engine(dir, e))?;
         let home = dir.join("sled");
@@ -83,13 +88,14 @@ impl SledOptions {
         sync_names(dir, &home).map_err(|e| engine(dir, e))?;
         guard::narrow_files(&home).map_err(|e| engine(dir, e))?;
 
-        let committer = Committer::start(db, log, self.disk, Box::new(chores)).map_err(|e| engine(dir, e))?;
+        let committer = Committer::start(db, log, Arc::clone(&self.disk), Box::new(chores))
+            .map_err(|e| engine(dir, e))?;
         Ok(SledStore::from_inner(Inner {
             place: self.dir.display().to_string(),
             committer,
             trees,
             versions,
-            clock: self.clock,
+            clock: Arc::clone(&self.clock),
             _lock: lock,
         }))
     }

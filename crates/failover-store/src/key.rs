@@ -1,6 +1,6 @@
 //! Store keys: `agent/<id>/…`, segments joined by slashes.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 /// Longest key accepted, in bytes.
@@ -21,6 +21,9 @@ pub enum KeyError {
     /// No segment, or an empty one.
     #[error("a store key has an empty segment")]
     Empty,
+    /// Not in the form that [`Key::new`] gives.
+    #[error("a store key is not escaped as it should be")]
+    Unescaped,
     /// Longer than 1024 bytes.
     #[error("a store key is longer than {MAX_KEY_BYTES} bytes")]
     TooLong,
@@ -36,15 +39,35 @@ fn join(segments: &[&str]) -> Result<String, KeyError> {
             text.push('/');
         }
         for c in segment.chars() {
-            match c {
-                '/' => text.push_str("%2F"),
-                '%' => text.push_str("%25"),
-                c if c.is_control() => text.push('\u{fffd}'),
-                c => text.push(c),
+            if c == '/' || c == '%' || c.is_control() {
+                // Two ids never share a key: whatever is escaped keeps its number.
+                let mut utf8 = [0; 4];
+                for byte in c.encode_utf8(&mut utf8).bytes() {
+                    let _ = write!(text, "%{byte:02X}");
+                }
+            } else {
+                text.push(c);
             }
         }
     }
     if text.len() > MAX_KEY_BYTES { Err(KeyError::TooLong) } else { Ok(text) }
+}
+
+/// `None` where a percent sign begins no escape, or the bytes are no text.
+fn unescape(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((byte, tail)) = rest.split_first() {
+        rest = tail;
+        if *byte == b'%' {
+            let (digits, tail) = rest.split_first_chunk::<2>()?;
+            rest = tail;
+            bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        } else {
+            bytes.push(*byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 impl Key {
@@ -69,6 +92,9 @@ impl Key {
         if text.split('/').any(str::is_empty) {
             return Err(KeyError::Empty);
         }
+        if text.contains(char::is_control) || text.split('/').any(|segment| unescape(segment).is_none()) {
+            return Err(KeyError::Unescaped);
+        }
         Ok(Self(text.into()))
     }
 
@@ -79,7 +105,7 @@ impl Key {
 
     /// The segments, unescaped.
     pub fn segments(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.split('/').map(|segment| segment.replace("%2F", "/").replace("%25", "%"))
+        self.0.split('/').map(|segment| unescape(segment).unwrap_or_else(|| segment.to_owned()))
     }
 }
 
@@ -91,6 +117,19 @@ impl Prefix {
     /// [`KeyError`] where a segment is empty or the whole is too long.
     pub fn new(segments: &[&str]) -> Result<Self, KeyError> {
         join(segments).map(|text| Self(format!("{text}/").into()))
+    }
+
+    /// A prefix in its stored form, as [`Prefix::as_str`] gives it.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] where the text could not have come from [`Prefix::new`] or [`Prefix::everything`].
+    pub fn from_stored(text: &str) -> Result<Self, KeyError> {
+        if text.is_empty() {
+            return Ok(Self::everything());
+        }
+        let stem = text.strip_suffix('/').ok_or(KeyError::Empty)?;
+        Key::from_stored(stem).map(|_| Self(text.into()))
     }
 
     /// Every key.
@@ -144,6 +183,25 @@ mod tests {
         assert!(!mine.covers(&Key::new(&["agent", "a/../b", "x"]).unwrap()));
         let odd = Key::new(&["session", "50%/2F"]).unwrap();
         assert_eq!(odd.segments().collect::<Vec<_>>(), ["session", "50%/2F"]);
+    }
+
+    #[test]
+    fn ids_that_differ_by_a_control_character_have_keys_of_their_own() {
+        let (one, other) = (Key::new(&["a\u{1}"]).unwrap(), Key::new(&["a\u{2}"]).unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.as_str(), "a%01");
+        assert_eq!(other.segments().collect::<Vec<_>>(), ["a\u{2}"]);
+        assert_eq!(Key::from_stored(one.as_str()), Ok(one));
+    }
+
+    #[test]
+    fn stored_forms_are_read_back_and_others_refused() {
+        assert_eq!(Key::from_stored("a/50%25"), Key::new(&["a", "50%"]));
+        assert_eq!(Key::from_stored("a/50%"), Err(KeyError::Unescaped));
+        assert_eq!(Key::from_stored("a\u{1}"), Err(KeyError::Unescaped));
+        assert_eq!(Prefix::from_stored("a/b/"), Prefix::new(&["a", "b"]));
+        assert_eq!(Prefix::from_stored(""), Ok(Prefix::everything()));
+        assert_eq!(Prefix::from_stored("a"), Err(KeyError::Empty));
     }
 
     #[test]

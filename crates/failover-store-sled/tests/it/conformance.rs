@@ -35,7 +35,7 @@ impl Sled {
 
 /// Works until it is told to fail.
 #[derive(Default)]
-struct FullDisk(AtomicBool);
+pub(crate) struct FullDisk(pub(crate) AtomicBool);
 
 impl Disk for FullDisk {
     fn sync(&self, file: &File) -> io::Result<()> {

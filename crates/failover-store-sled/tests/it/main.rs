@@ -5,4 +5,5 @@ mod common;
 mod conformance;
 mod crash;
 mod open;
+mod owner;
 mod power;

@@ -235,7 +235,7 @@ impl Inner {
             }
             RefreshStep::Call(old) => self.call(profile, old).await,
             RefreshStep::Persist { old, new } => {
-                Ok(match self.profiles.replace_pair(profile, old, new).await {
+                Ok(match self.profiles.replace_pair(profile, &self.stored_form(profile, old), new).await {
                     Ok(Some(stands)) if stands == *new => RefreshEvent::Stored,
                     Ok(Some(stands)) => RefreshEvent::Replaced(stands),
                     Ok(None) => RefreshEvent::Gone,

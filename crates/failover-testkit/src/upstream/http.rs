@@ -45,6 +45,9 @@ pub(super) async fn read_request(
         if let Some(end) = find(buffer, b"\r\n\r\n") {
             break end;
         }
+        if buffer.first().is_some_and(|byte| !byte.is_ascii_uppercase()) {
+            return Err(bad("not http: a TLS handshake, perhaps"));
+        }
         if buffer.len() > MAX_HEAD_BYTES {
             return Err(bad("request head too long"));
         }

@@ -53,12 +53,23 @@ struct Connection {
 impl Connection {
     async fn serve(&mut self) -> io::Result<()> {
         self.stream.set_nodelay(true)?;
-        while let Some(request) = read_request(&mut self.stream, &mut self.buffer).await? {
-            if self.answer(request).await? == Next::Close {
-                break;
+        loop {
+            match read_request(&mut self.stream, &mut self.buffer).await {
+                Ok(Some(request)) => {
+                    if self.answer(request).await? == Next::Close {
+                        return Ok(());
+                    }
+                }
+                Ok(None) => return Ok(()),
+                Err(error) => {
+                    if error.kind() == io::ErrorKind::InvalidData {
+                        // What servers say to a TLS handshake on a plain port.
+                        self.stream.write_all(&head(400, &[])).await?;
+                    }
+                    return Err(error);
+                }
             }
         }
-        Ok(())
     }
 
     fn close(&self, abandoned: bool) {

@@ -1,0 +1,136 @@
+//! The transport over hyper: one shared pool, rustls with ring, nothing repeated.
+
+use crate::error::DnsError;
+use crate::transport::{Connected, ResponseBody, Transport};
+use crate::{TransportError, TransportErrorKind};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt, TryStreamExt};
+use http_body_util::{BodyDataStream, Full};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// An idle connection is kept this long: shorter than the idle limits of common load balancers (60 s), so that a
+/// request rarely meets a connection that is just being closed.
+const POOL_IDLE: Duration = Duration::from_secs(50);
+const POOL_IDLE_PER_HOST: usize = 32;
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Most bytes of a response's head.
+const MAX_HEAD_BYTES: usize = 256 * 1024;
+
+/// Why a transport could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("tls cannot be set up on this machine")]
+pub struct BuildError(#[from] rustls::Error);
+
+/// HTTP/1.1 and HTTP/2 over TCP and TLS. Cheap to clone; clones share one pool of connections.
+#[derive(Clone)]
+pub struct HyperTransport {
+    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+}
+
+impl HyperTransport {
+    /// A transport that trusts the Mozilla root certificates. Must be used within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] where the TLS library cannot offer its protocol versions.
+    pub fn new() -> Result<Self, BuildError> {
+        let mut tcp = HttpConnector::new_with_resolver(Resolver);
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        // The provider of cryptography is named: rustls panics where two are compiled in and none is chosen.
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())?
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(tcp);
+        let client = Client::builder(TokioExecutor::new())
+            // One owner of retries, and it is not this one.
+            .retry_canceled_requests(false)
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(POOL_IDLE)
+            .pool_max_idle_per_host(POOL_IDLE_PER_HOST)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
+            .build(connector);
+        Ok(Self { client })
+    }
+}
+
+impl fmt::Debug for HyperTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HyperTransport")
+    }
+}
+
+#[async_trait]
+impl Transport for HyperTransport {
+    async fn send(
+        &self,
+        request: http::Request<Bytes>,
+        connected: Connected,
+    ) -> Result<http::Response<ResponseBody>, TransportError> {
+        let mut request = request.map(Full::new);
+        let mut captured = capture_connection(&mut request);
+        let watch = async {
+            // Also ends where no connection comes about.
+            if captured.wait_for_connection_metadata().await.is_some() {
+                connected.signal();
+            }
+        };
+        let response = self.client.request(request);
+        let response = match select(pin!(response), pin!(watch)).await {
+            Either::Left((response, _)) => response,
+            Either::Right(((), response)) => response.await,
+        };
+        let response = response.map_err(|error| read(&error))?;
+        connected.signal();
+        Ok(response.map(|body| {
+            let chunks = BodyDataStream::new(body).into_stream();
+            ResponseBody::new(chunks.map(|chunk| chunk.map_err(|error| TransportError::read(&error, false))))
+        }))
+    }
+}
+
+fn read(error: &Error) -> TransportError {
+    let mut read = TransportError::read(error, error.is_connect());
+    if read.kind == TransportErrorKind::Broken && read.code.is_none() {
+        // The pool handed out a connection that the peer was closing: nothing was answered.
+        read.code = Some("ECONNRESET");
+    }
+    read
+}
+
+/// The system's resolver, with its failures marked as such.
+#[derive(Clone, Copy, Debug)]
+struct Resolver;
+
+type Resolved = Result<std::vec::IntoIter<SocketAddr>, DnsError>;
+
+impl tower_service::Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = DnsError;
+    type Future = Pin<Box<dyn Future<Output = Resolved> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), DnsError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(async move {
+            let addresses = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(DnsError)?;
+            Ok(addresses.collect::<Vec<_>>().into_iter())
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! HTTP for provider adapters: a transport of one method, limits by origin, and server-sent events.
+//!
+//! Nothing here retries, follows redirects, or decides. An [`Exchange`] is one request and its response; when it
+//! fails it hands back an [`AttemptFailure`](failover_provider::AttemptFailure) that keeps everything.
+
+mod client;
+mod error;
+mod exchange;
+mod sse;
+mod transport;
+
+pub use client::{BuildError, HyperTransport};
+pub use error::{TransportError, TransportErrorKind};
+pub use exchange::{Exchange, MAX_ANSWER_BYTES};
+pub use sse::{EventTooLong, MAX_EVENT_BYTES, SseEvent, SseParser};
+pub use transport::{Connected, ResponseBody, Transport};

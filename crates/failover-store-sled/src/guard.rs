@@ -131,3 +131,25 @@ pub(crate) fn narrow_files(_dir: &Path) -> io::Result<()> {
 pub(crate) fn engine(dir: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     StoreError::Engine { place: dir.display().to_string(), source: source.into() }
 }
+
+/// Damage to the files as a whole, with the way out.
+pub(crate) fn corrupt(dir: &Path, what: &str) -> StoreError {
+    StoreError::Corrupt {
+        place: dir.display().to_string(),
+        why: format!(
+            "{what}; nothing is deleted, run `failover doctor --fix` to bring back what can be read"
+        ),
+    }
+}
+
+/// The disk's errors are the disk's; everything else that sled says means damage.
+pub(crate) fn from_sled(dir: &Path, e: sled::Error) -> StoreError {
+    match e {
+        sled::Error::Io(e) if e.kind() == io::ErrorKind::InvalidData => corrupt(dir, &e.to_string()),
+        sled::Error::Io(e) => engine(dir, e),
+        e @ (sled::Error::Corruption { .. }
+        | sled::Error::ReportableBug(_)
+        | sled::Error::CollectionNotFound(_)
+        | sled::Error::Unsupported(_)) => corrupt(dir, &e.to_string()),
+    }
+}

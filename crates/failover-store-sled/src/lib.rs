@@ -11,13 +11,18 @@
 mod committer;
 mod disk;
 mod guard;
+mod health;
 mod open;
 mod owner;
 mod record;
+mod salvage;
 mod store;
+mod upkeep;
 mod versions;
 
 pub use disk::{Disk, SystemDisk};
+pub use health::Health;
 pub use open::SledOptions;
 pub use owner::{SharedStore, SocketStore};
+pub use salvage::Repair;
 pub use store::SledStore;

@@ -2,7 +2,7 @@
 
 use crate::SledOptions;
 use crate::committer::{Committer, Failure};
-use crate::guard::DirLock;
+use crate::guard::{DirLock, from_sled};
 use crate::record::{Fault, Record};
 use crate::versions::Versions;
 use async_trait::async_trait;
@@ -28,8 +28,9 @@ pub struct SledStore {
 
 /// Dropped from top to bottom: the committer's last sync comes before the engine, the lock goes last.
 pub(crate) struct Inner {
-    pub(crate) place: String,
+    pub(crate) dir: PathBuf,
     pub(crate) committer: Committer,
+    pub(crate) db: sled::Db,
     pub(crate) trees: Trees,
     pub(crate) versions: Arc<Versions>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -66,6 +67,10 @@ impl SledStore {
         SledOptions::new(dir, clock).open()
     }
 
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     pub(crate) fn from_inner(inner: Inner) -> Self {
         Self { inner: Arc::new(inner) }
     }
@@ -73,7 +78,7 @@ impl SledStore {
 
 impl fmt::Debug for SledStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SledStore({})", self.inner.place)
+        write!(f, "SledStore({})", self.inner.dir.display())
     }
 }
 
@@ -87,15 +92,15 @@ enum Tried {
 }
 
 impl Inner {
-    fn engine(&self, e: sled::Error) -> StoreError {
-        StoreError::Engine { place: self.place.clone(), source: Box::new(e) }
+    pub(crate) fn engine(&self, e: sled::Error) -> StoreError {
+        from_sled(&self.dir, e)
     }
 
     fn unavailable(&self, why: &Failure) -> StoreError {
-        StoreError::Unavailable { place: self.place.clone(), why: why.to_string() }
+        StoreError::Unavailable { place: self.dir.display().to_string(), why: why.to_string() }
     }
 
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
@@ -116,7 +121,7 @@ impl Inner {
         if let Err(e) = moved {
             return self.engine(e);
         }
-        tracing::warn!(place = %self.place, key = %name, why = fault.why(), "a damaged record was set aside");
+        tracing::warn!(place = %self.dir.display(), key = %name, why = fault.why(), "a damaged record was set aside");
         StoreError::Damaged { key: name, why: fault.why().to_owned() }
     }
 

@@ -4,6 +4,7 @@
 mod common;
 mod conformance;
 mod crash;
+mod damage;
 mod open;
 mod owner;
 mod power;

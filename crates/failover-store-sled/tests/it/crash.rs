@@ -19,7 +19,7 @@ const DEFAULT_ROUNDS: u32 = 20;
 const KEYS_EACH: u64 = 20;
 
 #[expect(clippy::disallowed_methods, reason = "how the test talks to the child that it starts")]
-fn env(name: &str) -> Option<String> {
+pub(crate) fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

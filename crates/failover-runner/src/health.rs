@@ -3,7 +3,7 @@
 //! The view is in front of the store: an outcome counts here the moment it is recorded, and is written to the store
 //! when the store is ready (requirement A-25). No clock, no I/O and no lock across an await.
 
-use crate::plan::{
+use crate::plan::{OrderProfiles, 
     LeaseAnswer, LeaseKind, LeaseStep, RecordAnswer, RecordStep, RunPolicy, Slot, Slots, Standing,
 };
 use failover_auth::{
@@ -228,11 +228,12 @@ impl Health {
     /// Who could serve `model` now, in order. A provider without profiles has one, `provider:default`.
     pub fn slots(
         &self,
-        model: &ModelRef,
+        wanted: &OrderProfiles,
         preference: &Preference,
         session: Option<&SessionId>,
         now: Timestamp,
     ) -> Slots {
+        let model = &wanted.model;
         let board = self.board();
         let provider = model.provider();
         let roster = &board.roster;
@@ -244,8 +245,12 @@ impl Health {
             .stored_order(&roster.stored_order)
             .config(roster.config_order.get(provider).map_or(none, Vec::as_slice), &roster.configured);
         let order = order(&request);
-        let pin = preference.pin.as_ref().filter(|pin| pin.profile.provider() == provider.as_str());
-        let pin = pin.or(preference.pin.as_ref().filter(|pin| order.position(&pin.profile).is_some()));
+        // Named with the model, or pinned to the session; a pin of another provider is none here (A-9 aliases apart).
+        let named = wanted.profile.clone().map(Pin::user);
+        let here = |pin: &&Pin| {
+            pin.profile.provider() == provider.as_str() || order.position(&pin.profile).is_some()
+        };
+        let pin = named.as_ref().or(preference.pin.as_ref().filter(here));
         let Choice { slots, strict, force_probe, .. } =
             choose(&order, pin, preference.compactions, preference.mode);
         let mut ids: Vec<ProfileId> = slots.into_iter().map(|slot| slot.profile).collect();

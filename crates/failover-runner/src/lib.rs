@@ -1,7 +1,18 @@
 //! Walks a chain of models and credentials until one answers.
 //!
-//! [`plan`] decides and does no I/O; everything else carries its steps out or shows them.
+//! [`plan`] decides and does no I/O; everything else carries its steps out or shows them. [`health`] is what one
+//! process knows of its credentials, [`simulate`] plays scenarios in virtual time. The `driver` feature (on by
+//! default) adds the async [`Runner`], and with it tokio.
 
+#[cfg(feature = "driver")]
+mod driver;
 pub mod health;
 pub mod plan;
 pub mod simulate;
+mod verdict;
+
+#[cfg(feature = "driver")]
+pub use driver::{
+    Adapters, Answer, Attempt, Cause, Classify, CredentialSource, FallbackSummaryError, NoSessions, Run, RunError,
+    RunFailure, Runner, RunnerBuilder, SessionPort, SystemClock, run, usage_key,
+};

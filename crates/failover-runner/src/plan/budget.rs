@@ -85,7 +85,7 @@ impl Plan {
             .filter(|(ahead, candidate)| {
                 *ahead == 0
                     || (self.provider_out(candidate.model.provider()).is_none()
-                        && candidate.facts.unfit(&self.spec.needs).is_none())
+                        && candidate.capabilities.unfit(&self.spec.needs).is_none())
             })
             .count()
     }

@@ -24,7 +24,7 @@ impl Plan {
             let skip = if let Some(reason) = self.provider_out(candidate.model.provider()) {
                 Some(Skip::ProviderOut { reason })
             } else {
-                candidate.facts.unfit(&self.spec.needs).map(Skip::Unfit)
+                candidate.capabilities.unfit(&self.spec.needs).map(Skip::Unfit)
             };
             match skip {
                 Some(skip) => self.note_skip(skip),

@@ -54,7 +54,8 @@ pub use policy::{
     ColdStart, LimitsConfig, Persistence, PolicyConfig, PolicyError, ProbeConfig, RetryInPlace, RunPolicy,
     RunRetries,
 };
-pub use spec::{Candidate, ModelFacts, Needs, Purpose, RunSpec, SpecError, Unfit};
+pub use failover_chain::{Capabilities, Needs, Unfit};
+pub use spec::{Candidate, Purpose, RunSpec, SpecError};
 pub use step::{
     AttemptEnd, AttemptKind, AttemptLimits, AttemptStep, ClaimAnswer, ClaimStep, Done, End, Ending, Event,
     Failed, LeaseAnswer, LeaseKind, LeaseStep, OrderProfiles, RecordAnswer, RecordStep, RepairKind,
@@ -228,7 +229,7 @@ impl Plan {
             return Step::Decision(decision);
         }
         match &self.state {
-            State::Ordering => Step::OrderProfiles(OrderProfiles { model: self.candidate().model.clone() }),
+            State::Ordering => Step::OrderProfiles(self.candidate().into()),
             State::Leasing { chosen, kind, .. } => Step::Lease(LeaseStep {
                 profile: chosen.profile.clone(),
                 model: self.candidate().model.clone(),
@@ -245,10 +246,9 @@ impl Plan {
             State::Repairing { kind, .. } => Step::Repair(*kind),
             State::Waiting { wait, .. } => Step::Wait(*wait),
             State::Settling(settle) => Step::Settle(settle.clone()),
-            State::Outlook { index, .. } => match self.walk.get(*index) {
-                Some(candidate) => Step::OrderProfiles(OrderProfiles { model: candidate.model.clone() }),
-                None => Step::OrderProfiles(OrderProfiles { model: self.candidate().model.clone() }),
-            },
+            State::Outlook { index, .. } => {
+                Step::OrderProfiles(self.walk.get(*index).unwrap_or(self.candidate()).into())
+            }
             State::Done(done) => Step::Done(done.clone()),
         }
     }

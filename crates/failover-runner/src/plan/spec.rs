@@ -1,81 +1,9 @@
 //! What a run is made from.
 
 use super::policy::RunPolicy;
-use failover_types::{ModelRef, RunId, SessionId};
+use failover_chain::{Capabilities, Chain, Needs};
+use failover_types::{ModelRef, ProfileId, RunId, SessionId};
 use std::sync::Arc;
-
-/// What is known of a model's abilities. `None` is not known, and then nothing is checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ModelFacts {
-    /// Tokens that prompt and answer may have together.
-    pub context_window: Option<u64>,
-    /// Whether it takes images.
-    pub images: Option<bool>,
-    /// Whether it calls tools.
-    pub tools: Option<bool>,
-    /// Whether it can be held to JSON.
-    pub json_mode: Option<bool>,
-}
-
-/// What the request asks of a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Needs {
-    /// Tokens, as far as they were counted or estimated.
-    pub tokens: Option<u64>,
-    /// It has images.
-    pub images: bool,
-    /// It has tools.
-    pub tools: bool,
-    /// It wants JSON.
-    pub json_mode: bool,
-}
-
-/// What a model lacks for a request (requirement H-11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Unfit {
-    /// The request is larger than the window.
-    ContextWindow,
-    /// It takes no images.
-    Modality,
-    /// It calls no tools.
-    Tools,
-    /// It cannot be held to JSON.
-    JsonMode,
-}
-
-impl Unfit {
-    /// A stable code.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::ContextWindow => "context_window",
-            Self::Modality => "modality",
-            Self::Tools => "tools",
-            Self::JsonMode => "json_mode",
-        }
-    }
-}
-
-impl ModelFacts {
-    /// What the model lacks for `needs`, as far as anything is known.
-    pub fn unfit(&self, needs: &Needs) -> Option<Unfit> {
-        let too_long = self.context_window.zip(needs.tokens).is_some_and(|(window, tokens)| tokens > window);
-        let lacks = |has: Option<bool>, wanted: bool| wanted && has == Some(false);
-        if too_long {
-            Some(Unfit::ContextWindow)
-        } else if lacks(self.images, needs.images) {
-            Some(Unfit::Modality)
-        } else if lacks(self.tools, needs.tools) {
-            Some(Unfit::Tools)
-        } else if lacks(self.json_mode, needs.json_mode) {
-            Some(Unfit::JsonMode)
-        } else {
-            None
-        }
-    }
-}
 
 /// One model of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,21 +11,40 @@ impl ModelFacts {
 pub struct Candidate {
     /// Which model.
     pub model: ModelRef,
-    /// What is known of it.
-    pub facts: ModelFacts,
+    /// The credential that was named with it: this one and no other (requirement A-8).
+    pub profile: Option<ProfileId>,
+    /// What it can do, where known.
+    pub capabilities: Capabilities,
 }
 
 impl Candidate {
     /// A candidate of which nothing is known.
     pub fn new(model: ModelRef) -> Self {
-        Self { model, facts: ModelFacts::default() }
+        Self { model, profile: None, capabilities: Capabilities::default() }
     }
 
-    /// Adds what is known of the model.
+    /// Adds what the model can do.
     #[must_use]
-    pub fn with_facts(mut self, facts: ModelFacts) -> Self {
-        self.facts = facts;
+    pub fn with_capabilities(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
         self
+    }
+}
+
+impl From<&failover_chain::Candidate> for Candidate {
+    fn from(candidate: &failover_chain::Candidate) -> Self {
+        Self {
+            model: candidate.model.clone(),
+            profile: candidate.profile.clone(),
+            capabilities: candidate.capabilities,
+        }
+    }
+}
+
+impl Candidate {
+    /// The candidates of a resolved chain, in order.
+    pub fn of_chain(chain: &Chain) -> Vec<Self> {
+        chain.candidates().iter().map(Self::from).collect()
     }
 }
 
@@ -198,29 +145,4 @@ pub enum SpecError {
     /// There is nothing to try.
     #[error("the chain is empty; name at least one model")]
     EmptyChain,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use test_case::test_case;
-
-    const KNOWN: ModelFacts = ModelFacts {
-        context_window: Some(100),
-        images: Some(false),
-        tools: Some(true),
-        json_mode: Some(false),
-    };
-
-    // spec: H-11
-    #[test_case(KNOWN, Needs { tokens: Some(101), ..Needs::default() }, Some("context_window"))]
-    #[test_case(KNOWN, Needs { tokens: Some(100), ..Needs::default() }, None; "just fits")]
-    #[test_case(KNOWN, Needs { images: true, ..Needs::default() }, Some("modality"))]
-    #[test_case(KNOWN, Needs { tools: true, ..Needs::default() }, None)]
-    #[test_case(KNOWN, Needs { json_mode: true, ..Needs::default() }, Some("json_mode"))]
-    #[test_case(ModelFacts { tools: Some(false), ..ModelFacts::default() }, Needs { tools: true, ..Needs::default() }, Some("tools"))]
-    #[test_case(ModelFacts::default(), Needs { tokens: Some(u64::MAX), images: true, tools: true, json_mode: true }, None; "nothing known, no check")]
-    fn fitness(facts: ModelFacts, needs: Needs, unfit: Option<&str>) {
-        assert_eq!(facts.unfit(&needs).map(Unfit::code), unfit);
-    }
 }

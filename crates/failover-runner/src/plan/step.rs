@@ -1,6 +1,7 @@
 //! What a plan asks for, and what it is told.
 
 use super::decision::Decision;
+use super::spec::Candidate;
 use super::trail::Visit;
 use failover_auth::Outcome;
 use failover_types::{FailoverReason, Lane, ModelRef, ModelSelector, ProfileId, Scope, Timestamp};
@@ -60,6 +61,14 @@ impl Step {
 pub struct OrderProfiles {
     /// The model.
     pub model: ModelRef,
+    /// The credential that was named with it: this one and no other.
+    pub profile: Option<ProfileId>,
+}
+
+impl From<&Candidate> for OrderProfiles {
+    fn from(candidate: &Candidate) -> Self {
+        Self { model: candidate.model.clone(), profile: candidate.profile.clone() }
+    }
 }
 
 /// Ask for leave to try a profile.

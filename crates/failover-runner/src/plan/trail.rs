@@ -1,6 +1,6 @@
 //! What was tried and skipped: the record that a summary is made from.
 
-use super::spec::Unfit;
+use failover_chain::Unfit;
 use failover_types::{FailoverReason, ModelRef, ModelSelector, ProfileId, Timestamp};
 use std::fmt;
 use std::time::Duration;
@@ -101,7 +101,7 @@ impl Skip {
     /// A stable code.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Unfit(unfit) => unfit.code(),
+            Self::Unfit(unfit) => unfit.as_str(),
             Self::NoProfile => "no_profile",
             Self::Paused => "paused",
             Self::Cooling { .. } => "cooldown",
@@ -132,10 +132,7 @@ impl Skip {
 impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unfit(Unfit::ContextWindow) => f.write_str("the request is larger than its context window"),
-            Self::Unfit(Unfit::Modality) => f.write_str("it takes no images"),
-            Self::Unfit(Unfit::Tools) => f.write_str("it calls no tools"),
-            Self::Unfit(Unfit::JsonMode) => f.write_str("it has no JSON mode"),
+            Self::Unfit(lacking) => write!(f, "the request does not fit it ({lacking})"),
             Self::NoProfile => f.write_str("no credential for its provider"),
             Self::Paused => f.write_str("paused"),
             Self::Cooling { reason, .. } => write!(f, "every profile is out ({reason})"),

@@ -219,7 +219,7 @@ impl<W: World> Engine<W> {
                 Step::OrderProfiles(order) => {
                     running.lease = None;
                     let preference = self.world.preference(session.as_ref(), &order.model);
-                    Event::Profiles(self.health.slots(&order.model, &preference, session.as_ref(), now))
+                    Event::Profiles(self.health.slots(&order, &preference, session.as_ref(), now))
                 }
                 Step::Lease(step) => Event::Leased(running.lease(&self.health, &step, now)),
                 Step::Claim(step) => Event::Claimed(self.world.claim(&running.spec, &step, now)),

@@ -7,7 +7,7 @@ use crate::common::{
 use failover_auth::UserPinMode;
 use failover_runner::health::{Health, Roster};
 use failover_runner::plan::{
-    Candidate, DecisionKind, Ending, Event, Failed, ModelFacts, Needs, Plan, Purpose, RepairKind, Step,
+    Candidate, DecisionKind, Ending, Event, Failed, Capabilities, Needs, Plan, Purpose, RepairKind, Step,
     StepOutcome, StopReason,
 };
 use failover_runner::simulate::Answer;
@@ -122,13 +122,13 @@ fn a_special_chain_that_fails_the_same_way_to_its_end_is_returned() {
 // spec: H-11
 #[test]
 fn an_unfit_candidate_is_never_asked() {
-    let mut facts = ModelFacts::default();
+    let mut facts = Capabilities::default();
     facts.images = Some(false);
     facts.context_window = Some(10);
     let mut needs = Needs::default();
     needs.images = true;
     let mut spec = spec("run", &["b/m"]).with_needs(needs);
-    spec.chain.insert(0, Candidate::new(model("a/m")).with_facts(facts));
+    spec.chain.insert(0, Candidate::new(model("a/m")).with_capabilities(facts));
     let mut engine = engine(health(&[]), |_, _| ok());
     let done = play(&mut engine, spec);
     assert_eq!(
@@ -366,9 +366,9 @@ fn a_probe_that_says_nothing_about_the_limit_leaves_the_slot() {
     engine.world.calls.clear();
     let mut second = spec("second", &["c/m", "a/n", "a/o", "b/m"]).with_policy(policy);
     second.chain[0] = Candidate::new(model("a/x"));
-    let mut unfit = ModelFacts::default();
+    let mut unfit = Capabilities::default();
     unfit.tools = Some(false);
-    second.chain[0].facts = unfit;
+    second.chain[0].capabilities = unfit;
     second.needs.tools = true;
     let done = play(&mut engine, second);
     assert_eq!(engine.world.called(), ["a/n 1", "b/m default"], "{}", engine.timeline());
@@ -434,7 +434,7 @@ fn when_the_deadline_stops_the_walk_it_says_who_was_not_tried() {
     let stopped = loop {
         match plan.next_step() {
             Step::OrderProfiles(order) => {
-                let slots = engine.health().slots(&order.model, &<_>::default(), None, now);
+                let slots = engine.health().slots(&order, &<_>::default(), None, now);
                 plan.handle(now, Event::Profiles(slots)).unwrap();
             }
             Step::Lease(_) => {
@@ -585,7 +585,7 @@ fn a_helpers_failure_disables_nobody() {
 }
 
 fn usable(health: &Health, text: &str) -> bool {
-    let slots = health.slots(&model(text), &<_>::default(), None, T0.after(secs(1))).slots;
+    let slots = health.slots(&(&Candidate::new(model(text))).into(), &<_>::default(), None, T0.after(secs(1))).slots;
     slots.iter().any(|slot| !matches!(slot.standing, failover_runner::plan::Standing::Out { .. }))
 }
 
@@ -603,7 +603,7 @@ fn decisions_name_the_step_and_its_outcome() {
             }
             Step::Done(_) => break,
             Step::OrderProfiles(order) => {
-                Event::Profiles(health.slots(&order.model, &<_>::default(), None, T0))
+                Event::Profiles(health.slots(&order, &<_>::default(), None, T0))
             }
             Step::Lease(_) => Event::Leased(failover_runner::plan::LeaseAnswer::Granted),
             Step::Attempt(step) => {

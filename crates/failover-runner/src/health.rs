@@ -3,8 +3,9 @@
 //! The view is in front of the store: an outcome counts here the moment it is recorded, and is written to the store
 //! when the store is ready (requirement A-25). No clock, no I/O and no lock across an await.
 
-use crate::plan::{OrderProfiles, 
-    LeaseAnswer, LeaseKind, LeaseStep, RecordAnswer, RecordStep, RunPolicy, Slot, Slots, Standing,
+use crate::plan::{
+    LeaseAnswer, LeaseKind, LeaseStep, OrderProfiles, RecordAnswer, RecordStep, RunPolicy, Slot, Slots,
+    Standing,
 };
 use failover_auth::{
     Availability, Choice, ConfiguredProfile, CooldownPolicy, OrderRequest, Outcome, Pin, ProfileSet,

@@ -13,6 +13,6 @@ mod verdict;
 
 #[cfg(feature = "driver")]
 pub use driver::{
-    Adapters, Answer, Attempt, Cause, Classify, CredentialSource, FallbackSummaryError, NoSessions, Run, RunError,
-    RunFailure, Runner, RunnerBuilder, SessionPort, SystemClock, run, usage_key,
+    Adapters, Answer, Attempt, Cause, Classify, ClassifyWith, CredentialSource, FallbackSummaryError,
+    NoSessions, Run, RunError, RunFailure, Runner, RunnerBuilder, SessionPort, SystemClock, run, usage_key,
 };

@@ -50,11 +50,11 @@ mod trail;
 
 pub use budget::{Bound, bound};
 pub use decision::{Decision, DecisionKind, DecisionObserver, StepOutcome};
+pub use failover_chain::{Capabilities, Needs, Unfit};
 pub use policy::{
     ColdStart, LimitsConfig, Persistence, PolicyConfig, PolicyError, ProbeConfig, RetryInPlace, RunPolicy,
     RunRetries,
 };
-pub use failover_chain::{Capabilities, Needs, Unfit};
 pub use spec::{Candidate, Purpose, RunSpec, SpecError};
 pub use step::{
     AttemptEnd, AttemptKind, AttemptLimits, AttemptStep, ClaimAnswer, ClaimStep, Done, End, Ending, Event,

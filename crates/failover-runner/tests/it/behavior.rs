@@ -7,7 +7,7 @@ use crate::common::{
 use failover_auth::UserPinMode;
 use failover_runner::health::{Health, Roster};
 use failover_runner::plan::{
-    Candidate, DecisionKind, Ending, Event, Failed, Capabilities, Needs, Plan, Purpose, RepairKind, Step,
+    Candidate, Capabilities, DecisionKind, Ending, Event, Failed, Needs, Plan, Purpose, RepairKind, Step,
     StepOutcome, StopReason,
 };
 use failover_runner::simulate::Answer;
@@ -585,7 +585,8 @@ fn a_helpers_failure_disables_nobody() {
 }
 
 fn usable(health: &Health, text: &str) -> bool {
-    let slots = health.slots(&(&Candidate::new(model(text))).into(), &<_>::default(), None, T0.after(secs(1))).slots;
+    let slots =
+        health.slots(&(&Candidate::new(model(text))).into(), &<_>::default(), None, T0.after(secs(1))).slots;
     slots.iter().any(|slot| !matches!(slot.standing, failover_runner::plan::Standing::Out { .. }))
 }
 
@@ -602,9 +603,7 @@ fn decisions_name_the_step_and_its_outcome() {
                 continue;
             }
             Step::Done(_) => break,
-            Step::OrderProfiles(order) => {
-                Event::Profiles(health.slots(&order, &<_>::default(), None, T0))
-            }
+            Step::OrderProfiles(order) => Event::Profiles(health.slots(&order, &<_>::default(), None, T0)),
             Step::Lease(_) => Event::Leased(failover_runner::plan::LeaseAnswer::Granted),
             Step::Attempt(step) => {
                 let mut failed = Failed::new(R::ModelNotFound);

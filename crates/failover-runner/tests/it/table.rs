@@ -92,7 +92,15 @@ fn slots<W: failover_runner::simulate::World>(
     name: &str,
 ) -> Vec<failover_runner::plan::Slot> {
     let model = model(&format!("a/{name}"));
-    engine.health().slots(&(&failover_runner::plan::Candidate::new(model)).into(), &failover_runner::health::Preference::default(), None, engine.now()).slots
+    engine
+        .health()
+        .slots(
+            &(&failover_runner::plan::Candidate::new(model)).into(),
+            &failover_runner::health::Preference::default(),
+            None,
+            engine.now(),
+        )
+        .slots
 }
 
 /// Rotation limits are numbers, and each lane has its own.

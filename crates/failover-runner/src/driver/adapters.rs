@@ -1,0 +1,90 @@
+//! The runner over provider adapters: one neutral request, whoever answers it.
+
+use super::{Answer, Attempt, Run, RunError};
+use failover_classify::Surface;
+use failover_provider::{AttemptFailure, AttemptLimits, AttemptScope, ChatRequest, ProviderAdapter, Reply};
+use failover_types::{BoxFuture, Clock, ProfileId, ProviderId, ResolvedCredential, Timestamp};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Gives the secret of a profile when an attempt needs it.
+pub trait CredentialSource: Send + Sync {
+    /// The credential, fresh; `None` for a server that wants none.
+    fn resolve<'a>(
+        &'a self,
+        profile: &'a ProfileId,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<ResolvedCredential>, AttemptFailure>>;
+}
+
+/// Adapters by provider, the credentials that they use, and the clock that they measure with.
+#[derive(Clone)]
+pub struct Adapters {
+    by_id: HashMap<ProviderId, Arc<dyn ProviderAdapter>>,
+    credentials: Arc<dyn CredentialSource>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Adapters {
+    /// No adapters yet.
+    pub fn new(credentials: Arc<dyn CredentialSource>, clock: Arc<dyn Clock>) -> Self {
+        Self { by_id: HashMap::new(), credentials, clock }
+    }
+
+    /// Adds or replaces the adapter of a provider.
+    #[must_use]
+    pub fn with(mut self, adapter: Arc<dyn ProviderAdapter>) -> Self {
+        self.by_id.insert(adapter.id().clone(), adapter);
+        self
+    }
+
+    /// Makes one attempt, as the plan wants it.
+    ///
+    /// # Errors
+    ///
+    /// [`AttemptFailure`] of the adapter, or of the credential.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe, as [`ProviderAdapter::open`] is.
+    pub async fn open(&self, request: &ChatRequest, attempt: &Attempt) -> Result<Reply, AttemptFailure> {
+        let provider = attempt.model.provider();
+        let Some(adapter) = self.by_id.get(provider) else {
+            let missing = AttemptFailure::new(provider.clone(), Surface::Local).with_status(404);
+            return Err(missing.with_body(b"model not found: there is no adapter for this provider"));
+        };
+        let credential = self.credentials.resolve(&attempt.profile, self.clock.now()).await?;
+        let mut limits = AttemptLimits::none();
+        limits.connect = attempt.limits.connect;
+        limits.first_byte = attempt.limits.first_byte;
+        limits.first_content = attempt.limits.first_content;
+        limits.idle = attempt.limits.idle;
+        let mut scope = AttemptScope::new(&attempt.model, Arc::clone(&self.clock))
+            .with_limits(limits)
+            .with_idempotency_key(&attempt.idempotency_key)
+            .with_attempt(attempt.number);
+        scope.credential = credential.as_ref();
+        scope.deadline = attempt.limits.deadline;
+        adapter.open(request, scope).await
+    }
+}
+
+impl Run<'_, Reply> {
+    /// Tries the candidates in order until an adapter answers. A stream counts as an answer once its first content
+    /// is there: nothing that failed before has reached the caller.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] with everything that was tried.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: the attempt at hand is dropped and its connection closes.
+    pub async fn chat(
+        self,
+        adapters: &Adapters,
+        request: &ChatRequest,
+    ) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
+        self.run(|attempt| async move { adapters.open(request, &attempt).await }).await
+    }
+}

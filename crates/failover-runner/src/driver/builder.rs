@@ -1,0 +1,244 @@
+//! The runner, and how it is made.
+
+use super::books::Books;
+use super::patience::Patience;
+use super::{Answer, Attempt, NoSessions, Run, RunError, SessionPort, SystemClock};
+use crate::health::{Health, Roster};
+use crate::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec};
+use failover_auth::CooldownPolicy;
+use failover_classify::{AsSignal, Classifier, Signal, Verdict};
+use failover_store::KeyValue;
+use failover_types::{AgentId, Clock, IdError, RunId};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Says why a call failed. [`Classifier`] does; for a function of one's own there is [`ClassifyWith`].
+pub trait Classify: Send + Sync {
+    /// The verdict.
+    fn classify(&self, signal: &Signal<'_>) -> Verdict;
+}
+
+impl Classify for Classifier {
+    fn classify(&self, signal: &Signal<'_>) -> Verdict {
+        Self::classify(self, signal)
+    }
+}
+
+impl<C: Classify + ?Sized> Classify for Arc<C> {
+    fn classify(&self, signal: &Signal<'_>) -> Verdict {
+        (**self).classify(signal)
+    }
+}
+
+/// A function that says why a call failed.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "it is the function and nothing else")]
+pub struct ClassifyWith<F>(pub F);
+
+impl<F: Fn(&Signal<'_>) -> Verdict + Send + Sync> Classify for ClassifyWith<F> {
+    fn classify(&self, signal: &Signal<'_>) -> Verdict {
+        self.0(signal)
+    }
+}
+
+/// Walks chains. Cheap to clone; clones share health, so make one per agent and keep it.
+#[derive(Clone)]
+pub struct Runner(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) classifier: Arc<dyn Classify>,
+    pub(super) health: Arc<Health>,
+    pub(super) policy: RunPolicy,
+    pub(super) sessions: Arc<dyn SessionPort>,
+    pub(super) observer: Option<Arc<dyn DecisionObserver>>,
+    pub(super) books: Option<Arc<Books>>,
+    pub(super) late: Arc<Semaphore>,
+    runs: AtomicU64,
+}
+
+/// Makes a [`Runner`].
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct RunnerBuilder {
+    clock: Arc<dyn Clock>,
+    classifier: Arc<dyn Classify>,
+    cooldowns: CooldownPolicy,
+    policy: RunPolicy,
+    roster: Roster,
+    agent: AgentId,
+    sessions: Arc<dyn SessionPort>,
+    observer: Option<Arc<dyn DecisionObserver>>,
+    store: Option<Arc<dyn KeyValue>>,
+}
+
+impl Runner {
+    /// A runner that keeps everything in memory, on the machine's clock.
+    pub fn new(classifier: impl Classify + 'static) -> Self {
+        Self::builder(classifier).build()
+    }
+
+    /// A runner to be furnished.
+    pub fn builder(classifier: impl Classify + 'static) -> RunnerBuilder {
+        RunnerBuilder {
+            clock: Arc::new(SystemClock::new()),
+            classifier: Arc::new(classifier),
+            cooldowns: CooldownPolicy::default(),
+            policy: RunPolicy::default(),
+            roster: Roster::default(),
+            agent: AgentId::main(),
+            sessions: Arc::new(NoSessions),
+            observer: None,
+            store: None,
+        }
+    }
+
+    /// What this process knows of profiles.
+    pub fn health(&self) -> &Arc<Health> {
+        &self.0.health
+    }
+
+    /// The numbers of runs that do not bring their own.
+    pub fn policy(&self) -> &RunPolicy {
+        &self.0.policy
+    }
+
+    /// A run of `spec`, to be furnished and started. The spec's own numbers count.
+    pub fn start<T: Send>(&self, spec: RunSpec) -> Run<'_, T> {
+        Run::new(self, spec)
+    }
+
+    /// Tries the candidates in order until one answers.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] with everything that was tried.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: the attempt at hand is dropped, no lock is held, and nothing recorded is lost.
+    pub async fn run<T, E, F, Fut>(&self, chain: Vec<Candidate>, attempt: F) -> Result<Answer<T>, RunError<E>>
+    where
+        F: Fn(Attempt) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<T, E>> + Send,
+        T: Send,
+        E: AsSignal + Send,
+    {
+        let run = self.next_run().map_err(|error| RunError::Misuse(error.to_string()))?;
+        let mut spec = RunSpec::new(run, chain).with_policy(self.0.policy.clone());
+        spec.seed = self.0.runs.load(Ordering::Relaxed);
+        self.start(spec).run(attempt).await
+    }
+
+    /// An id that no other run of this machine has.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: the id is made of digits.
+    pub fn next_run(&self) -> Result<RunId, IdError> {
+        let count = self.0.runs.fetch_add(1, Ordering::Relaxed);
+        RunId::new(format!("{}-{}-{count}", self.0.clock.now(), std::process::id()))
+    }
+
+    /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what was not written stays.
+    pub async fn flush(&self) {
+        if let Some(books) = &self.0.books {
+            Arc::clone(books).flush().await;
+        }
+    }
+}
+
+impl RunnerBuilder {
+    /// Sets the clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the cooldown rules.
+    pub fn cooldowns(mut self, cooldowns: CooldownPolicy) -> Self {
+        self.cooldowns = cooldowns;
+        self
+    }
+
+    /// Sets the numbers of runs that do not bring their own.
+    pub fn policy(mut self, policy: RunPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the profiles and their order.
+    pub fn roster(mut self, roster: Roster) -> Self {
+        self.roster = roster;
+        self
+    }
+
+    /// Keeps health in `store` too, under `agent`.
+    pub fn store(mut self, store: Arc<dyn KeyValue>, agent: AgentId) -> Self {
+        self.store = Some(store);
+        self.agent = agent;
+        self
+    }
+
+    /// Sets the sessions.
+    pub fn sessions(mut self, sessions: Arc<dyn SessionPort>) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// Sets the observer of decisions.
+    pub fn observer(mut self, observer: Arc<dyn DecisionObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The runner.
+    pub fn build(self) -> Runner {
+        let skip = self.policy.skip_ttl_ms.map(Duration::from_millis);
+        let health = Arc::new(Health::new(self.cooldowns, skip));
+        health.set_roster(self.roster);
+        let books = self.store.map(|store| {
+            Arc::new(Books::new(store, self.agent, Arc::clone(&health), Arc::clone(&self.clock)))
+        });
+        Runner(Arc::new(Inner {
+            clock: self.clock,
+            classifier: self.classifier,
+            health,
+            policy: self.policy,
+            sessions: self.sessions,
+            observer: self.observer,
+            books,
+            late: Patience::room(),
+            runs: AtomicU64::new(0),
+        }))
+    }
+}
+
+/// Tries the candidates in order until one answers: for one call, by a runner that is thrown away afterwards.
+///
+/// # Errors
+///
+/// [`RunError`] with everything that was tried.
+///
+/// # Cancel safety
+///
+/// Cancel safe: the attempt at hand is dropped.
+pub async fn run<T, E, F, Fut>(
+    classifier: impl Classify + 'static,
+    chain: Vec<Candidate>,
+    attempt: F,
+) -> Result<Answer<T>, RunError<E>>
+where
+    F: Fn(Attempt) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<T, E>> + Send,
+    T: Send,
+    E: AsSignal + Send,
+{
+    Runner::new(classifier).run(chain, attempt).await
+}

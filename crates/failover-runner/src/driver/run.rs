@@ -1,0 +1,345 @@
+//! One run: the plan's steps, carried out one by one. No branch here looks at a reason.
+
+use super::attempt::{Outcome, carry_out};
+use super::builder::Inner;
+use super::observe::observe;
+use super::patience::Patience;
+use super::{Answer, Attempt, Cause, FallbackSummaryError, RunError, RunFailure, Runner};
+use crate::health::{LeaseGuard, Preference};
+use crate::plan::{
+    AttemptEnd, AttemptStep, ClaimAnswer, ClaimStep, Done, Ending, Event, Failed, LeaseAnswer, LeaseKind,
+    LeaseStep, OrderProfiles, Plan, RepairKind, RunSpec, SettleStep, Slots, Step, WaitStep,
+};
+use failover_auth::LeaseTerms;
+use failover_classify::{AsSignal, Signal, Surface, Verdict};
+use failover_types::{ModelRef, ModelSelector, ProfileId};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A hook that judges a result: `Some` makes it a failure (requirement R-13).
+type Judge<'a, T> = Box<dyn Fn(&T) -> Option<Verdict> + Send + Sync + 'a>;
+/// A hook that repairs the caller's request: `true` if it changed anything (requirement R-5).
+type Repair<'a> = Box<dyn Fn(RepairKind) -> bool + Send + Sync + 'a>;
+
+/// A run to be furnished and started.
+#[must_use = "a run does nothing until `run` is called"]
+pub struct Run<'a, T> {
+    runner: &'a Runner,
+    spec: RunSpec,
+    judge: Option<Judge<'a, T>>,
+    repair: Option<Repair<'a>>,
+    switches: Option<watch::Receiver<Option<ModelSelector>>>,
+}
+
+/// What a run holds while it lasts.
+struct Driver<'a, T, E> {
+    inner: &'a Inner,
+    spec: Arc<RunSpec>,
+    preference: Preference,
+    patience: Patience,
+    lease: Option<Held>,
+    judge: Option<Judge<'a, T>>,
+    repair: Option<Repair<'a>>,
+    switches: Option<watch::Receiver<Option<ModelSelector>>>,
+    value: Option<(T, ModelRef, ProfileId)>,
+    cause: Option<Cause<E>>,
+    verdict: Option<Box<Verdict>>,
+    notice: Option<String>,
+}
+
+struct Held {
+    _guard: LeaseGuard,
+    profile: ProfileId,
+    model: ModelRef,
+    shared: bool,
+}
+
+impl<'a, T: Send> Run<'a, T> {
+    pub(super) fn new(runner: &'a Runner, spec: RunSpec) -> Self {
+        Self { runner, spec, judge: None, repair: None, switches: None }
+    }
+
+    /// Judges results: `Some` makes an empty or error-shaped success a failure (requirement R-13).
+    pub fn classify_result(mut self, judge: impl Fn(&T) -> Option<Verdict> + Send + Sync + 'a) -> Self {
+        self.judge = Some(Box::new(judge));
+        self
+    }
+
+    /// Repairs the request once per kind; the hook says whether it changed anything (requirement R-5).
+    pub fn repair(mut self, repair: impl Fn(RepairKind) -> bool + Send + Sync + 'a) -> Self {
+        self.repair = Some(Box::new(repair));
+        self
+    }
+
+    /// Follows the user: a model sent here while an attempt runs ends that attempt (requirement S-10).
+    pub fn live_switch(mut self, switches: watch::Receiver<Option<ModelSelector>>) -> Self {
+        self.switches = Some(switches);
+        self
+    }
+
+    /// Tries the candidates in order until one answers.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] with everything that was tried.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: the attempt at hand is dropped and with it its connection; no lock is held; what was recorded
+    /// stays; a claim that stands is rolled back by the session's next run (requirements R-12, S-6).
+    pub async fn run<E, F, Fut>(self, attempt: F) -> Result<Answer<T>, RunError<E>>
+    where
+        F: Fn(Attempt) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<T, E>> + Send,
+        E: AsSignal + Send,
+    {
+        let Self { runner, spec, judge, repair, switches } = self;
+        let inner = &*runner.0;
+        let plan = Plan::new(spec.clone(), inner.clock.now());
+        let plan = plan.map_err(|error| RunError::Misuse(error.to_string()))?;
+        let limit = spec.policy.bookkeeping();
+        let driver = Driver {
+            inner,
+            spec: Arc::new(spec),
+            preference: Preference::default(),
+            patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
+            lease: None,
+            judge,
+            repair,
+            switches,
+            value: None,
+            cause: None,
+            verdict: None,
+            notice: None,
+        };
+        driver.drive(plan, attempt).await
+    }
+}
+
+impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
+    async fn drive<F, Fut>(mut self, mut plan: Plan, attempt: F) -> Result<Answer<T>, RunError<E>>
+    where
+        F: Fn(Attempt) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<T, E>> + Send,
+    {
+        self.begin().await;
+        loop {
+            let event = match plan.next_step() {
+                Step::Decision(decision) => {
+                    observe(&decision, self.inner.observer.as_deref());
+                    continue;
+                }
+                Step::OrderProfiles(order) => Event::Profiles(self.order(&order).await),
+                Step::Lease(step) => Event::Leased(self.ask(&step).await),
+                Step::Claim(step) => Event::Claimed(self.claim(step).await),
+                Step::Attempt(step) => {
+                    let end = self.attempt(&step, &attempt).await;
+                    self.patience.renew();
+                    Event::Ended(end)
+                }
+                Step::Record(step) => {
+                    let session = self.spec.session.as_ref();
+                    let answer = self.inner.health.record(&step, session, self.inner.clock.now());
+                    self.let_go().await;
+                    self.flush().await;
+                    Event::Recorded(answer)
+                }
+                Step::Release => {
+                    self.release().await;
+                    Event::Released
+                }
+                Step::Repair(kind) => {
+                    Event::Repaired(self.repair.as_ref().is_some_and(|repair| repair(kind)))
+                }
+                Step::Settle(step) => {
+                    self.settle(step).await;
+                    Event::Settled
+                }
+                Step::Wait(wait) => {
+                    self.wait(wait).await;
+                    self.patience.renew();
+                    Event::Woke
+                }
+                Step::Done(done) => {
+                    self.let_go().await;
+                    return self.finish(done);
+                }
+            };
+            let told = plan.handle(self.inner.clock.now(), event);
+            told.map_err(|misuse| RunError::Misuse(misuse.to_string()))?;
+        }
+    }
+
+    async fn begin(&mut self) {
+        if self.spec.session.is_some() {
+            let work = self.inner.sessions.begin(Arc::clone(&self.spec), self.inner.clock.now());
+            self.preference = self.patience.within(work, |_| None).await.unwrap_or_default();
+        }
+    }
+
+    async fn order(&mut self, order: &OrderProfiles) -> Slots {
+        self.let_go().await;
+        if let Some(books) = &self.inner.books {
+            let stale = books.stale(&order.model);
+            if !stale.is_empty() {
+                self.patience.within(Box::pin(Arc::clone(books).read(stale)), |()| None).await;
+            }
+        }
+        let session = self.spec.session.as_ref();
+        self.inner.health.slots(order, &self.preference, session, self.inner.clock.now())
+    }
+
+    async fn ask(&mut self, step: &LeaseStep) -> LeaseAnswer {
+        let now = self.inner.clock.now();
+        let (answer, guard) = self.inner.health.lease(step, &self.spec.policy, now);
+        let Some(guard) = guard else { return answer };
+        let (profile, model) = (step.profile.clone(), step.model.clone());
+        // Among processes only what is known to be out is guarded; strangers are met one process at a time.
+        let every = match step.kind {
+            LeaseKind::Cold => None,
+            LeaseKind::Recovering => Some(Duration::ZERO),
+            LeaseKind::Probe { interval } => Some(interval),
+        };
+        let mut shared = false;
+        if let (Some(books), Some(every)) = (&self.inner.books, every) {
+            let terms = LeaseTerms::new(Duration::from_millis(self.spec.policy.probe.lease_ms), every);
+            let holder = self.spec.run.to_string();
+            let work = Arc::clone(books).lease(profile.clone(), model.clone(), holder, terms);
+            if let Some(Some(until)) = self.patience.within(Box::pin(work), |_| None).await {
+                return LeaseAnswer::Held { until };
+            }
+            shared = true;
+        }
+        self.lease = Some(Held { _guard: guard, profile, model, shared });
+        answer
+    }
+
+    /// Gives the lease back, here and among processes.
+    async fn let_go(&mut self) {
+        let Some(Held { profile, model, shared, .. }) = self.lease.take() else { return };
+        if let Some(books) = self.inner.books.as_ref().filter(|_| shared) {
+            let work = Arc::clone(books).give_back(profile, model, self.spec.run.to_string());
+            self.patience.within(Box::pin(work), |()| None).await;
+        }
+    }
+
+    async fn claim(&mut self, step: ClaimStep) -> ClaimAnswer {
+        let now = self.inner.clock.now();
+        let work = self.inner.sessions.claim(Arc::clone(&self.spec), step, now);
+        let (sessions, spec) = (Arc::clone(&self.inner.sessions), Arc::clone(&self.spec));
+        // A claim that comes through too late is taken back: its attempt was turn-local (requirement A-25).
+        let too_late = move |answer| match answer {
+            ClaimAnswer::Held => Some(sessions.release(spec, now)),
+            ClaimAnswer::TurnLocal => None,
+        };
+        self.patience.within(work, too_late).await.unwrap_or(ClaimAnswer::TurnLocal)
+    }
+
+    async fn release(&mut self) {
+        let work = self.inner.sessions.release(Arc::clone(&self.spec), self.inner.clock.now());
+        self.patience.within(work, |()| None).await;
+    }
+
+    async fn settle(&mut self, step: SettleStep) {
+        let work = self.inner.sessions.settle(Arc::clone(&self.spec), step, self.inner.clock.now());
+        self.notice = self.patience.within(work, |_| None).await.flatten();
+    }
+
+    async fn flush(&mut self) {
+        if let Some(books) = &self.inner.books {
+            self.patience.within(Box::pin(Arc::clone(books).flush()), |()| None).await;
+        }
+    }
+
+    async fn wait(&self, wait: WaitStep) {
+        let sleep = self.inner.clock.sleep_until(wait.until);
+        if !wait.wake_on_health {
+            return sleep.await;
+        }
+        let seen = self.inner.health.generation();
+        tokio::select! {
+            () = sleep => {}
+            () = self.inner.health.changed(seen) => {}
+        }
+    }
+
+    async fn attempt<F, Fut>(&mut self, step: &AttemptStep, make: &F) -> AttemptEnd
+    where
+        F: Fn(Attempt) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<T, E>> + Send,
+    {
+        let attempt = Attempt::new(step);
+        let future = make(attempt.clone());
+        let outcome = carry_out(&attempt, future, &*self.inner.clock, self.switches.as_mut()).await;
+        self.inner.health.met(&step.profile);
+        let committed = attempt.is_committed();
+        self.verdict = None;
+        match outcome {
+            Outcome::Switched(to) => AttemptEnd::SwitchTo { to, committed },
+            Outcome::TimedOut => {
+                self.cause = Some(Cause::TimedOut);
+                AttemptEnd::TimedOut { committed }
+            }
+            Outcome::Ready(Ok(value)) => match self.judge.as_ref().and_then(|judge| judge(&value)) {
+                None => {
+                    self.value = Some((value, step.model.clone(), step.profile.clone()));
+                    AttemptEnd::Answered
+                }
+                Some(verdict) => {
+                    let failed = self.failed(&Signal::new(Surface::Http), &verdict, committed);
+                    self.cause = Some(Cause::Judged(Box::new(verdict.clone())));
+                    self.verdict = Some(Box::new(verdict));
+                    AttemptEnd::Failed(failed)
+                }
+            },
+            Outcome::Ready(Err(error)) => {
+                let (failed, verdict) = error.with_signal(|signal| {
+                    let mut signal = *signal;
+                    signal.provider = signal.provider.or(Some(step.model.provider().as_str()));
+                    let verdict = self.inner.classifier.classify(&signal);
+                    (self.failed(&signal, &verdict, committed), verdict)
+                });
+                self.cause = Some(Cause::Error(error));
+                self.verdict = Some(Box::new(verdict));
+                match attempt.switched() {
+                    Some(to) => AttemptEnd::SwitchTo { to, committed },
+                    None => AttemptEnd::Failed(failed),
+                }
+            }
+        }
+    }
+
+    fn failed(&self, signal: &Signal<'_>, verdict: &Verdict, committed: bool) -> Failed {
+        let mut failed = Failed::from_verdict(signal, verdict, self.inner.clock.now());
+        failed.committed = committed;
+        failed
+    }
+
+    fn finish(self, done: Done) -> Result<Answer<T>, RunError<E>> {
+        let Self { value, cause, verdict, notice, .. } = self;
+        let Done { ending, trail, soonest } = done;
+        let failure = |cause: Option<Cause<E>>, trail| {
+            let cause = cause.unwrap_or(Cause::TimedOut);
+            RunFailure { cause, verdict, trail, soonest }
+        };
+        Err(match ending {
+            Ending::Answered => {
+                return match value {
+                    Some((value, model, profile)) => Ok(Answer { value, model, profile, trail, notice }),
+                    None => Err(RunError::Misuse("an attempt answered without a value".to_owned())),
+                };
+            }
+            Ending::Itself => RunError::Failed(failure(cause, trail)),
+            Ending::Returned => RunError::Returned(failure(cause, trail)),
+            Ending::Raised => RunError::Raised(failure(cause, trail)),
+            Ending::Committed => RunError::Committed(failure(cause, trail)),
+            Ending::Exhausted => RunError::Exhausted(FallbackSummaryError { trail, soonest, last: cause }),
+            Ending::Stopped(reason) => {
+                RunError::Stopped { reason, summary: FallbackSummaryError { trail, soonest, last: cause } }
+            }
+            Ending::SwitchTo(to) => RunError::SwitchTo { to, trail },
+        })
+    }
+}

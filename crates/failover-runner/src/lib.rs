@@ -8,11 +8,12 @@
 mod driver;
 pub mod health;
 pub mod plan;
+pub mod session;
 pub mod simulate;
 mod verdict;
 
 #[cfg(feature = "driver")]
 pub use driver::{
-    Adapters, Answer, Attempt, Cause, Classify, ClassifyWith, CredentialSource, FallbackSummaryError,
-    NoSessions, Run, RunError, RunFailure, Runner, RunnerBuilder, SessionPort, SystemClock, run, usage_key,
+    Adapters, Answer, Attempt, Cause, Classify, ClassifyWith, CredentialSource, FallbackSummaryError, Run,
+    RunError, RunFailure, RunSession, Runner, RunnerBuilder, StoredSession, SystemClock, run, usage_key,
 };

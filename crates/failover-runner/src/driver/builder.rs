@@ -2,7 +2,7 @@
 
 use super::books::Books;
 use super::patience::Patience;
-use super::{Answer, Attempt, NoSessions, Run, RunError, SessionPort, SystemClock};
+use super::{Answer, Attempt, Run, RunError, SystemClock};
 use crate::health::{Health, Roster};
 use crate::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec};
 use failover_auth::CooldownPolicy;
@@ -53,7 +53,6 @@ pub(super) struct Inner {
     pub(super) classifier: Arc<dyn Classify>,
     pub(super) health: Arc<Health>,
     pub(super) policy: RunPolicy,
-    pub(super) sessions: Arc<dyn SessionPort>,
     pub(super) observer: Option<Arc<dyn DecisionObserver>>,
     pub(super) books: Option<Arc<Books>>,
     pub(super) late: Arc<Semaphore>,
@@ -69,7 +68,6 @@ pub struct RunnerBuilder {
     policy: RunPolicy,
     roster: Roster,
     agent: AgentId,
-    sessions: Arc<dyn SessionPort>,
     observer: Option<Arc<dyn DecisionObserver>>,
     store: Option<Arc<dyn KeyValue>>,
 }
@@ -89,7 +87,6 @@ impl Runner {
             policy: RunPolicy::default(),
             roster: Roster::default(),
             agent: AgentId::main(),
-            sessions: Arc::new(NoSessions),
             observer: None,
             store: None,
         }
@@ -186,12 +183,6 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets the sessions.
-    pub fn sessions(mut self, sessions: Arc<dyn SessionPort>) -> Self {
-        self.sessions = sessions;
-        self
-    }
-
     /// Sets the observer of decisions.
     pub fn observer(mut self, observer: Arc<dyn DecisionObserver>) -> Self {
         self.observer = Some(observer);
@@ -211,7 +202,6 @@ impl RunnerBuilder {
             classifier: self.classifier,
             health,
             policy: self.policy,
-            sessions: self.sessions,
             observer: self.observer,
             books,
             late: Patience::room(),

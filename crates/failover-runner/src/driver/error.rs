@@ -2,6 +2,7 @@
 
 use crate::plan::{AttemptError, StopReason, Visit, What};
 use failover_classify::Verdict;
+use failover_session::Notice;
 use failover_types::{ModelRef, ModelSelector, ProfileId, Timestamp};
 use std::error::Error;
 use std::fmt;
@@ -19,14 +20,14 @@ pub struct Answer<T> {
     /// Everything that was tried or skipped, in order.
     pub trail: Vec<Visit>,
     /// What the user should be told, once: the session has moved to a fallback, or back.
-    pub notice: Option<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl<T> Answer<T> {
     /// The same answer with another value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
-        let Self { value, model, profile, trail, notice } = self;
-        Answer { value: change(value), model, profile, trail, notice }
+        let Self { value, model, profile, trail, notices } = self;
+        Answer { value: change(value), model, profile, trail, notices }
     }
 }
 
@@ -135,13 +136,11 @@ impl<E> RunError<E> {
 
     /// Everything that was tried or skipped, in order.
     pub fn trail(&self) -> &[Visit] {
-        match self {
-            Self::SwitchTo { trail, .. } => trail,
-            other => {
-                let failed = other.failure().map(|failure| failure.trail.as_slice());
-                failed.or(other.summary().map(|summary| summary.trail.as_slice())).unwrap_or_default()
-            }
+        if let Self::SwitchTo { trail, .. } = self {
+            return trail;
         }
+        let failed = self.failure().map(|failure| failure.trail.as_slice());
+        failed.or(self.summary().map(|summary| summary.trail.as_slice())).unwrap_or_default()
     }
 
     /// When something becomes usable again, as far as a cooldown is why it is not.

@@ -18,4 +18,4 @@ pub use builder::{Classify, ClassifyWith, Runner, RunnerBuilder, run};
 pub use clock::SystemClock;
 pub use error::{Answer, Cause, FallbackSummaryError, RunError, RunFailure};
 pub use run::Run;
-pub use session::{NoSessions, SessionPort};
+pub use session::{RunSession, StoredSession};

@@ -47,17 +47,16 @@ impl Patience {
             done = &mut work => return Some(done),
             () = self.clock.sleep_until(self.until) => {}
         }
-        match Arc::clone(&self.late).try_acquire_owned() {
-            Ok(permit) => {
-                tokio::spawn(async move {
-                    if let Some(more) = then(work.await) {
-                        more.await;
-                    }
-                    drop(permit);
-                });
+        let Ok(permit) = Arc::clone(&self.late).try_acquire_owned() else {
+            tracing::warn!("the store is too slow; a late write was given up");
+            return None;
+        };
+        tokio::spawn(async move {
+            if let Some(more) = then(work.await) {
+                more.await;
             }
-            Err(_) => tracing::warn!("the store is too slow; a late write was given up"),
-        }
+            drop(permit);
+        });
         None
     }
 }

@@ -4,7 +4,7 @@ use super::attempt::{Outcome, carry_out};
 use super::builder::Inner;
 use super::observe::observe;
 use super::patience::Patience;
-use super::{Answer, Attempt, Cause, FallbackSummaryError, RunError, RunFailure, Runner};
+use super::{Answer, Attempt, Cause, FallbackSummaryError, RunError, RunFailure, RunSession, Runner};
 use crate::health::{LeaseGuard, Preference};
 use crate::plan::{
     AttemptEnd, AttemptStep, ClaimAnswer, ClaimStep, Done, Ending, Event, Failed, LeaseAnswer, LeaseKind,
@@ -12,6 +12,7 @@ use crate::plan::{
 };
 use failover_auth::LeaseTerms;
 use failover_classify::{AsSignal, Signal, Surface, Verdict};
+use failover_session::Notice;
 use failover_types::{ModelRef, ModelSelector, ProfileId};
 use std::future::Future;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ type Repair<'a> = Box<dyn Fn(RepairKind) -> bool + Send + Sync + 'a>;
 pub struct Run<'a, T> {
     runner: &'a Runner,
     spec: RunSpec,
+    session: Option<Arc<dyn RunSession>>,
     judge: Option<Judge<'a, T>>,
     repair: Option<Repair<'a>>,
     switches: Option<watch::Receiver<Option<ModelSelector>>>,
@@ -36,7 +38,8 @@ pub struct Run<'a, T> {
 /// What a run holds while it lasts.
 struct Driver<'a, T, E> {
     inner: &'a Inner,
-    spec: Arc<RunSpec>,
+    spec: RunSpec,
+    session: Option<Arc<dyn RunSession>>,
     preference: Preference,
     patience: Patience,
     lease: Option<Held>,
@@ -46,7 +49,7 @@ struct Driver<'a, T, E> {
     value: Option<(T, ModelRef, ProfileId)>,
     cause: Option<Cause<E>>,
     verdict: Option<Box<Verdict>>,
-    notice: Option<String>,
+    notices: Vec<Notice>,
 }
 
 struct Held {
@@ -58,7 +61,13 @@ struct Held {
 
 impl<'a, T: Send> Run<'a, T> {
     pub(super) fn new(runner: &'a Runner, spec: RunSpec) -> Self {
-        Self { runner, spec, judge: None, repair: None, switches: None }
+        Self { runner, spec, session: None, judge: None, repair: None, switches: None }
+    }
+
+    /// Puts the run into a session: fallbacks are written into it before they are tried.
+    pub fn session(mut self, session: Arc<dyn RunSession>) -> Self {
+        self.session = Some(session);
+        self
     }
 
     /// Judges results: `Some` makes an empty or error-shaped success a failure (requirement R-13).
@@ -95,15 +104,17 @@ impl<'a, T: Send> Run<'a, T> {
         Fut: Future<Output = Result<T, E>> + Send,
         E: AsSignal + Send,
     {
-        let Self { runner, spec, judge, repair, switches } = self;
+        let Self { runner, mut spec, session, judge, repair, switches } = self;
+        spec.claims = session.is_some();
         let inner = &*runner.0;
         let plan = Plan::new(spec.clone(), inner.clock.now());
         let plan = plan.map_err(|error| RunError::Misuse(error.to_string()))?;
         let limit = spec.policy.bookkeeping();
         let driver = Driver {
             inner,
-            spec: Arc::new(spec),
-            preference: Preference::default(),
+            spec,
+            preference: session.as_ref().map(|session| session.preference()).unwrap_or_default(),
+            session,
             patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
             lease: None,
             judge,
@@ -112,7 +123,7 @@ impl<'a, T: Send> Run<'a, T> {
             value: None,
             cause: None,
             verdict: None,
-            notice: None,
+            notices: Vec::new(),
         };
         driver.drive(plan, attempt).await
     }
@@ -124,7 +135,6 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         F: Fn(Attempt) -> Fut + Send + Sync,
         Fut: Future<Output = Result<T, E>> + Send,
     {
-        self.begin().await;
         loop {
             let event = match plan.next_step() {
                 Step::Decision(decision) => {
@@ -169,13 +179,6 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
             };
             let told = plan.handle(self.inner.clock.now(), event);
             told.map_err(|misuse| RunError::Misuse(misuse.to_string()))?;
-        }
-    }
-
-    async fn begin(&mut self) {
-        if self.spec.session.is_some() {
-            let work = self.inner.sessions.begin(Arc::clone(&self.spec), self.inner.clock.now());
-            self.preference = self.patience.within(work, |_| None).await.unwrap_or_default();
         }
     }
 
@@ -226,25 +229,27 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
     }
 
     async fn claim(&mut self, step: ClaimStep) -> ClaimAnswer {
-        let now = self.inner.clock.now();
-        let work = self.inner.sessions.claim(Arc::clone(&self.spec), step, now);
-        let (sessions, spec) = (Arc::clone(&self.inner.sessions), Arc::clone(&self.spec));
+        let Some(session) = self.session.as_ref().map(Arc::clone) else { return ClaimAnswer::TurnLocal };
+        let work = Arc::clone(&session).claim(step, self.inner.clock.now());
         // A claim that comes through too late is taken back: its attempt was turn-local (requirement A-25).
         let too_late = move |answer| match answer {
-            ClaimAnswer::Held => Some(sessions.release(spec, now)),
+            ClaimAnswer::Held => Some(session.release()),
             ClaimAnswer::TurnLocal => None,
         };
         self.patience.within(work, too_late).await.unwrap_or(ClaimAnswer::TurnLocal)
     }
 
     async fn release(&mut self) {
-        let work = self.inner.sessions.release(Arc::clone(&self.spec), self.inner.clock.now());
-        self.patience.within(work, |()| None).await;
+        if let Some(session) = &self.session {
+            self.patience.within(Arc::clone(session).release(), |()| None).await;
+        }
     }
 
     async fn settle(&mut self, step: SettleStep) {
-        let work = self.inner.sessions.settle(Arc::clone(&self.spec), step, self.inner.clock.now());
-        self.notice = self.patience.within(work, |_| None).await.flatten();
+        if let Some(session) = &self.session {
+            let work = Arc::clone(session).settle(step, self.inner.clock.now());
+            self.notices = self.patience.within(work, |_| None).await.unwrap_or_default();
+        }
     }
 
     async fn flush(&mut self) {
@@ -253,7 +258,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         }
     }
 
-    async fn wait(&self, wait: WaitStep) {
+    async fn wait(&mut self, wait: WaitStep) {
         let sleep = self.inner.clock.sleep_until(wait.until);
         if !wait.wake_on_health {
             return sleep.await;
@@ -318,7 +323,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
     }
 
     fn finish(self, done: Done) -> Result<Answer<T>, RunError<E>> {
-        let Self { value, cause, verdict, notice, .. } = self;
+        let Self { value, cause, verdict, notices, .. } = self;
         let Done { ending, trail, soonest } = done;
         let failure = |cause: Option<Cause<E>>, trail| {
             let cause = cause.unwrap_or(Cause::TimedOut);
@@ -327,7 +332,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         Err(match ending {
             Ending::Answered => {
                 return match value {
-                    Some((value, model, profile)) => Ok(Answer { value, model, profile, trail, notice }),
+                    Some((value, model, profile)) => Ok(Answer { value, model, profile, trail, notices }),
                     None => Err(RunError::Misuse("an attempt answered without a value".to_owned())),
                 };
             }

@@ -2,50 +2,128 @@
 
 use crate::health::Preference;
 use crate::plan::{ClaimAnswer, ClaimStep, RunSpec, SettleStep};
-use failover_types::{BoxFuture, Timestamp};
-use std::sync::Arc;
+use crate::session::SessionRun;
+use failover_auth::UserPinMode;
+use failover_session::{Notice, SessionEntry, SessionKey, Sessions, SessionsError, take_notices};
+use failover_types::{BoxFuture, RunId, Timestamp};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a run does with its session. The runner bounds how long each call may hold it up (requirement A-25); a call
-/// that takes longer goes on behind it, which is why every future is `'static`.
-pub trait SessionPort: Send + Sync {
-    /// A run begins: whatever a dead run left unproven is rolled back (requirement S-6). Gives the session's pin.
-    fn begin(&self, spec: Arc<RunSpec>, now: Timestamp) -> BoxFuture<'static, Preference>;
+/// One run's hold on its session. The runner bounds how long each call may hold it up (requirement A-25); a call that
+/// takes longer goes on behind it, which is why every future is `'static`.
+pub trait RunSession: Send + Sync {
+    /// Which profile the session is pinned to.
+    fn preference(&self) -> Preference;
 
     /// Writes a fallback before it is tried (requirements S-2, S-3).
-    fn claim(&self, spec: Arc<RunSpec>, step: ClaimStep, now: Timestamp) -> BoxFuture<'static, ClaimAnswer>;
+    fn claim(self: Arc<Self>, step: ClaimStep, now: Timestamp) -> BoxFuture<'static, ClaimAnswer>;
 
     /// Takes back what this run's claim wrote, where it still stands (requirement S-4). Idempotent.
-    fn release(&self, spec: Arc<RunSpec>, now: Timestamp) -> BoxFuture<'static, ()>;
+    fn release(self: Arc<Self>) -> BoxFuture<'static, ()>;
 
-    /// Somebody answered: proves the claim, clears an override, pins the profile. Gives the notice that the user
-    /// should see, at most once (requirement S-11).
-    fn settle(
-        &self,
-        spec: Arc<RunSpec>,
-        step: SettleStep,
-        now: Timestamp,
-    ) -> BoxFuture<'static, Option<String>>;
+    /// Somebody answered: proves the claim, clears an override, pins the profile. Gives the notices that the user
+    /// should see, each at most once (requirement S-11).
+    fn settle(self: Arc<Self>, step: SettleStep, now: Timestamp) -> BoxFuture<'static, Vec<Notice>>;
 }
 
-/// No sessions: nothing is remembered between runs but health.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "it has nothing")]
-pub struct NoSessions;
+/// A run's hold on a session in a store.
+pub struct StoredSession {
+    sessions: Sessions,
+    key: SessionKey,
+    entry: SessionEntry,
+    run: Mutex<SessionRun>,
+}
 
-impl SessionPort for NoSessions {
-    fn begin(&self, _: Arc<RunSpec>, _: Timestamp) -> BoxFuture<'static, Preference> {
-        Box::pin(std::future::ready(Preference::default()))
+impl StoredSession {
+    /// Opens a session for a run: what a dead run left unproven is rolled back (requirement S-6), and the entry that
+    /// stands then is what the selection is to be read from.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError`] where the store fails or the entry cannot be read. A run can go on without its session.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: a rollback that was done is done.
+    pub async fn open(
+        sessions: Sessions,
+        key: SessionKey,
+        run: RunId,
+        mode: UserPinMode,
+        now: Timestamp,
+    ) -> Result<Self, SessionsError> {
+        let (entry, _) = sessions.update(&key, |entry| SessionRun::recovered(entry, now)).await?;
+        let run = Mutex::new(SessionRun::new(&entry, run, mode));
+        Ok(Self { sessions, key, entry, run })
     }
 
-    fn claim(&self, _: Arc<RunSpec>, _: ClaimStep, _: Timestamp) -> BoxFuture<'static, ClaimAnswer> {
-        Box::pin(std::future::ready(ClaimAnswer::TurnLocal))
+    /// The entry that the run began with.
+    pub fn entry(&self) -> &SessionEntry {
+        &self.entry
     }
 
-    fn release(&self, _: Arc<RunSpec>, _: Timestamp) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
+    /// Takes over what the run's numbers say of persistence and of how long an attempt lasts.
+    #[must_use]
+    pub fn for_spec(self, spec: &RunSpec) -> Self {
+        let run = Mutex::new(self.run().clone().for_spec(spec));
+        Self { run, ..self }
     }
 
-    fn settle(&self, _: Arc<RunSpec>, _: SettleStep, _: Timestamp) -> BoxFuture<'static, Option<String>> {
-        Box::pin(std::future::ready(None))
+    /// Every change of it is whole, so a poisoned lock is still good.
+    fn run(&self) -> MutexGuard<'_, SessionRun> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunSession for StoredSession {
+    fn preference(&self) -> Preference {
+        self.run().preference().clone()
+    }
+
+    fn claim(self: Arc<Self>, step: ClaimStep, now: Timestamp) -> BoxFuture<'static, ClaimAnswer> {
+        Box::pin(async move {
+            let claim = self.run().claiming(&step, now);
+            match self.sessions.update(&self.key, |entry| SessionRun::claim(entry, &claim)).await {
+                Ok((_, true)) => {
+                    self.run().claimed(claim);
+                    ClaimAnswer::Held
+                }
+                Ok((_, false)) => ClaimAnswer::TurnLocal,
+                Err(error) => {
+                    tracing::warn!(session = %self.key.session, %error, "a fallback serves this turn only");
+                    ClaimAnswer::TurnLocal
+                }
+            }
+        })
+    }
+
+    fn release(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let Some(claim) = self.run().releasing() else { return };
+            if let Err(error) =
+                self.sessions.update(&self.key, |entry| SessionRun::release(entry, &claim)).await
+            {
+                tracing::warn!(session = %self.key.session, %error, "a claim lapses by itself: it cannot be taken back");
+            }
+        })
+    }
+
+    fn settle(self: Arc<Self>, step: SettleStep, now: Timestamp) -> BoxFuture<'static, Vec<Notice>> {
+        Box::pin(async move {
+            let run = self.run().clone();
+            let settled = self.sessions.update_with(&self.key, |entry| {
+                let settled = run.settle(entry, &step, now);
+                match take_notices(settled.as_ref().unwrap_or(entry)) {
+                    Some((next, notices)) => (Some(next), notices),
+                    None => (settled, Vec::new()),
+                }
+            });
+            match settled.await {
+                Ok((_, notices)) => notices,
+                Err(error) => {
+                    tracing::warn!(session = %self.key.session, %error, "the session does not know who answered");
+                    Vec::new()
+                }
+            }
+        })
     }
 }

@@ -102,6 +102,7 @@ impl Plan {
         State::Settling(SettleStep {
             model: self.candidate().model.clone(),
             profile: chosen.profile,
+            primary: self.primary().model.clone(),
             fallback: self.at > 0,
             reason: self.primary_reason,
         })
@@ -135,7 +136,7 @@ impl Plan {
             run: self.spec.run.clone(),
             session: self.spec.session.clone(),
             kind,
-            requested: self.walk.first().unwrap_or(self.candidate()).model.clone(),
+            requested: self.primary().model.clone(),
             candidate: self.candidate().model.clone(),
             profile: profile.cloned(),
             next,

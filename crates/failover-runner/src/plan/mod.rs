@@ -238,6 +238,7 @@ impl Plan {
             State::Claiming { chosen } => Step::Claim(ClaimStep {
                 model: self.candidate().model.clone(),
                 profile: chosen.profile.clone(),
+                primary: self.primary().model.clone(),
                 reason: self.primary_reason,
             }),
             State::Attempting { step, .. } => Step::Attempt(step.clone()),
@@ -345,6 +346,10 @@ impl Plan {
     /// How many attempts were made.
     pub fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    fn primary(&self) -> &Candidate {
+        self.walk.first().unwrap_or(self.candidate())
     }
 
     /// The candidate at hand. Once the walk is over this is the last one.

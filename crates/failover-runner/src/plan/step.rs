@@ -106,7 +106,9 @@ pub struct ClaimStep {
     pub model: ModelRef,
     /// The profile that it will be tried with.
     pub profile: ProfileId,
-    /// Why the one before it did not answer, where it was tried or was out.
+    /// The run's primary.
+    pub primary: ModelRef,
+    /// Why the run's primary did not answer, where that is known.
     pub reason: Option<FailoverReason>,
 }
 
@@ -205,6 +207,8 @@ pub struct SettleStep {
     pub model: ModelRef,
     /// With which profile.
     pub profile: ProfileId,
+    /// The run's primary.
+    pub primary: ModelRef,
     /// Whether the model is a fallback of this run.
     pub fallback: bool,
     /// Why the run's primary did not answer.

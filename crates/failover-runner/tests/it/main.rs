@@ -9,5 +9,7 @@
 
 mod behavior;
 mod common;
+mod driver;
+mod fleet;
 mod properties;
 mod table;

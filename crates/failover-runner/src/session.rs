@@ -1,0 +1,141 @@
+//! What one run does to its session's entry. Pure: driver and simulation carry the writes out.
+
+use crate::health::Preference;
+use crate::plan::{ClaimStep, Persistence, RunSpec, SettleStep};
+use failover_auth::{Pin, UserPinMode};
+use failover_session::{
+    Claim, PinOwner, SessionEntry, StoredSelection, Ticket, apply_fallback, expired, note_turn, pin_auto,
+    recover, roll_back, settle, settle_origin, ticket,
+};
+use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, Timestamp};
+use std::time::Duration;
+
+/// A run's hold on its session, taken from the same entry as the selection that the run's chain was made from.
+#[derive(Clone, Debug)]
+pub struct SessionRun {
+    ticket: Ticket,
+    /// What the session goes back to, where it sits on an override.
+    origin: Option<ModelRef>,
+    preference: Preference,
+    persistence: Persistence,
+    /// The longest that one attempt can last: then its claim counts as a dead run's.
+    lease: Duration,
+    claim: Option<Claim>,
+}
+
+/// How long a claim counts as alive where attempts have no limit of their own.
+const LONG_ATTEMPT: Duration = Duration::from_mins(15);
+/// What a claim's life is longer than its attempt: the time to write it, and to take it back.
+const MARGIN: Duration = Duration::from_mins(1);
+
+impl SessionRun {
+    /// Rolls back what dead runs left behind (requirement S-6); `None` where there is nothing to write.
+    pub fn recovered(entry: &SessionEntry, now: Timestamp) -> Option<SessionEntry> {
+        recover(entry, expired(now))
+    }
+
+    /// A hold on `entry` for `run`.
+    pub fn new(entry: &SessionEntry, run: RunId, mode: UserPinMode) -> Self {
+        let pin = entry.pin().map(|stored| {
+            let mut pin = match stored.owner {
+                PinOwner::User => Pin::user(stored.profile),
+                PinOwner::Auto => Pin::auto(stored.profile, 0),
+            };
+            pin.compaction_count = stored.compaction_count.unwrap_or(0);
+            pin
+        });
+        let compactions = pin.as_ref().map_or(0, |pin| pin.compaction_count);
+        let origin = match entry.settled_selection() {
+            StoredSelection::Auto { origin, .. } => origin,
+            StoredSelection::Nothing
+            | StoredSelection::User { .. }
+            | StoredSelection::Legacy { .. }
+            | StoredSelection::Unreadable { .. } => None,
+        };
+        Self {
+            ticket: ticket(entry, run),
+            origin,
+            preference: Preference { pin, compactions, mode },
+            persistence: Persistence::Sticky,
+            lease: LONG_ATTEMPT,
+            claim: None,
+        }
+    }
+
+    /// Takes over what the run's numbers say of persistence and of how long an attempt lasts.
+    #[must_use]
+    pub fn for_spec(mut self, spec: &RunSpec) -> Self {
+        self.persistence = spec.policy.persistence;
+        let limit = spec.policy.limits.attempt_ms.or(spec.policy.deadline_ms).map(Duration::from_millis);
+        self.lease = limit.unwrap_or(LONG_ATTEMPT).saturating_add(MARGIN);
+        self
+    }
+
+    /// How the session wants its profiles.
+    pub fn preference(&self) -> &Preference {
+        &self.preference
+    }
+
+    /// Whether a claim stands.
+    pub fn has_claimed(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    fn selected(&self, primary: &ModelRef) -> ModelRef {
+        self.origin.clone().unwrap_or_else(|| primary.clone())
+    }
+
+    /// The claim of a fallback that is about to be tried (requirement S-2).
+    pub fn claiming(&self, step: &ClaimStep, now: Timestamp) -> Claim {
+        let reason = step.reason.unwrap_or(FailoverReason::Unclassified);
+        let origin = self.selected(&step.primary);
+        Claim::new(self.ticket.clone(), step.model.clone(), origin, reason, now, self.lease)
+            .with_profile(step.profile.clone(), self.preference.compactions)
+    }
+
+    /// Writes a claim; `None` where a newer choice stands (requirement S-3).
+    pub fn claim(entry: &SessionEntry, claim: &Claim) -> Option<SessionEntry> {
+        apply_fallback(entry, claim)
+    }
+
+    /// The claim was written.
+    pub fn claimed(&mut self, claim: Claim) {
+        self.claim = Some(claim);
+    }
+
+    /// Forgets the claim, and gives it to be rolled back.
+    pub fn releasing(&mut self) -> Option<Claim> {
+        self.claim.take()
+    }
+
+    /// Takes a claim back (requirement S-4).
+    pub fn release(entry: &SessionEntry, claim: &Claim) -> Option<SessionEntry> {
+        roll_back(entry, claim).into_entry()
+    }
+
+    /// Somebody answered (requirements S-7, S-11, S-12, A-7); `None` where there is nothing to write.
+    pub fn settle(&self, entry: &SessionEntry, step: &SettleStep, now: Timestamp) -> Option<SessionEntry> {
+        let selected = self.selected(&step.primary);
+        let reason = step.reason.unwrap_or(FailoverReason::Unclassified);
+        let ticket = &self.ticket;
+        let moved = match (self.persistence, &self.claim) {
+            (Persistence::Sticky, Some(claim)) if claim.model == step.model => settle(entry, claim, now),
+            (Persistence::Sticky, _) if step.model == selected => settle_origin(entry, ticket, &step.model),
+            (Persistence::TurnLocal, _) => note_turn(entry, ticket, &selected, &step.model, reason, now),
+            // Served without a claim: a store too slow, or too many runs at once. The turn is all there is to note.
+            (Persistence::Sticky, _) if step.fallback => {
+                note_turn(entry, ticket, &selected, &step.model, reason, now)
+            }
+            (Persistence::Sticky, _) => None,
+        };
+        let pinned = |entry: &SessionEntry, profile: &ProfileId| {
+            let kept = entry.pin().is_some_and(|pin| pin.profile == *profile || pin.owner == PinOwner::User);
+            if kept || self.persistence == Persistence::TurnLocal || step.model != selected {
+                return None;
+            }
+            pin_auto(entry, ticket, profile, self.preference.compactions)
+        };
+        let pin = pinned(moved.as_ref().unwrap_or(entry), &step.profile);
+        pin.or(moved)
+    }
+}

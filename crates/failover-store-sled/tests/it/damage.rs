@@ -5,6 +5,7 @@ use failover_store::{Expect, KeyValue, Prefix, StoreError, WriteOptions};
 use failover_store_sled::{SledOptions, SledStore};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use test_case::test_case;
 
@@ -246,7 +247,6 @@ async fn child_on_a_full_disk() {
     let refused = store.swap(&key("again"), Expect::Absent, Some(value("x")), WriteOptions::durable()).await;
     assert!(again.is_err() && refused.is_err(), "after {error} writes go on: {again:?}, {refused:?}");
     let readable = store.get(&key("0")).await.is_ok();
-    use std::io::Write;
     writeln!(std::io::stderr(), "acked {acked} {readable} {error}").unwrap();
     // A store that cannot write cannot close in good order either.
     std::process::exit(0);

@@ -24,12 +24,26 @@ pub fn next_usage(
     policy: &CooldownPolicy,
     now: Timestamp,
 ) -> UsageStats {
-    let mut next = stats.clone();
     match outcome {
-        Outcome::Success(success) => succeed(&mut next, success, now),
-        Outcome::Failure(failure) => fail(&mut next, failure, policy, now),
+        Outcome::Success(success) => {
+            let mut next = stats.clone();
+            succeed(&mut next, success, now);
+            next
+        }
+        Outcome::Failure(failure) => {
+            let mut next = with_room(stats);
+            fail(&mut next, failure, policy, now);
+            next
+        }
     }
-    next
+}
+
+/// A copy that can take one more window without growing.
+fn with_room(stats: &UsageStats) -> UsageStats {
+    let mut windows = Vec::with_capacity(stats.windows.len() + 1);
+    windows.extend_from_slice(&stats.windows);
+    let (failure_counts, pauses) = (stats.failure_counts.clone(), stats.pauses.clone());
+    UsageStats { windows, failure_counts, pauses, ..*stats }
 }
 
 fn succeed(stats: &mut UsageStats, success: &Success, now: Timestamp) {

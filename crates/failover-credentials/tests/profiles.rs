@@ -131,7 +131,7 @@ async fn an_order_is_stored_and_taken_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_callers_get_one_lease() {
     let profiles = Profiles::new(store(), AgentId::main());
-    let terms = LeaseTerms::new(Duration::from_secs(60), Duration::ZERO);
+    let terms = LeaseTerms::new(Duration::from_mins(1), Duration::ZERO);
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..200 {
         let profiles = profiles.clone();

@@ -1,6 +1,7 @@
 //! One call to the provider for all who wait, and what happens when things go wrong.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
+mod fakes;
 mod shared;
 
 use failover_auth::RefreshPolicy;
@@ -8,7 +9,8 @@ use failover_credentials::{CredentialError, Credentials, RefreshFault};
 use failover_store::{KeyValue, MemoryStore};
 use failover_testkit::ManualClock;
 use failover_types::{Clock, Credential, FailoverReason, Secret, SecretSource, Timestamp};
-use shared::{Breakable, T0, Upstream, login, process, profile, provider, store_login, stored_login};
+use fakes::{Breakable, Upstream};
+use shared::{T0, login, process, profile, provider, store_login, stored_login};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -164,14 +164,15 @@ impl Exchange {
         }
     }
 
-    /// Reads the body of an error, bounded in bytes and time, and makes the failure. A body that breaks off or stalls
-    /// does not hide the status.
+    /// Reads the body of an error, bounded in bytes and time, after what was read of it already, and makes the
+    /// failure. A body that breaks off or stalls does not hide the status.
     ///
     /// # Cancel safety
     ///
     /// Cancel safe: the connection closes.
-    pub async fn refused(mut self) -> AttemptFailure {
+    pub async fn refused(mut self, read: &[u8]) -> AttemptFailure {
         let mut capture = BodyCapture::new();
+        capture.push(read);
         let patience = self.clock.now().after(ERROR_BODY_WAIT);
         let until = self.deadline.map_or(patience, |deadline| deadline.min(patience));
         while let Some(bytes) = self.welcome_chunk(until).await {

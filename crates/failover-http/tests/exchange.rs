@@ -185,7 +185,7 @@ async fn a_refusal_keeps_status_headers_and_both_ends_of_its_body() {
     let world = World::new(respond).await;
     let mut exchange = world.exchange(World::limits(), None);
     assert_eq!(world.send(&mut exchange).await.unwrap(), 429);
-    let failure = exchange.refused().await;
+    let failure = exchange.refused(b"").await;
     assert_eq!((failure.status, failure.surface), (Some(429), Surface::Http));
     assert!(failure.headers.contains(&("retry-after".into(), "7".into())));
     assert!(failure.body.starts_with(b"{\"error\":\"xxx") && failure.body.len() <= 68 * 1024);
@@ -198,7 +198,7 @@ async fn a_refusal_whose_body_stalls_is_still_a_refusal() {
     let world = World::new(Step::Raw(vec![Act::Send(head), Act::Stall])).await;
     let mut exchange = world.exchange(AttemptLimits::none(), None);
     world.send(&mut exchange).await.unwrap();
-    let failure = world.run_into(5 * SECOND, exchange.refused()).await;
+    let failure = world.run_into(5 * SECOND, exchange.refused(b"")).await;
     assert_eq!((failure.status, &*failure.body), (Some(503), &b"{\"error\":"[..]));
     assert_eq!(failure.limit, None);
 }

@@ -2,7 +2,7 @@
 
 use crate::{AttemptFailure, AttemptScope, ChatRequest, Reply};
 use async_trait::async_trait;
-use failover_classify::{AsSignal, Signal};
+use failover_classify::{AsSignal, ProviderRules, Signal};
 use failover_types::{OAuth, ProviderId, ResolvedCredential, Timestamp};
 use std::fmt;
 
@@ -12,6 +12,9 @@ use std::fmt;
 pub trait ProviderAdapter: Send + Sync {
     /// The provider's id, as it stands in model references.
     fn id(&self) -> &ProviderId;
+
+    /// The wordings and codes that only this adapter knows, besides the standard tables of the classifier.
+    fn rules(&self) -> &dyn ProviderRules;
 
     /// Makes one attempt. The request is the caller's original and is mapped anew each time.
     ///

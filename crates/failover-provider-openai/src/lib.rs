@@ -1,0 +1,23 @@
+//! Chat completions: OpenAI, and every server that speaks its dialect.
+//!
+//! What differs between servers is data: one row of [`Facts`] each. A server without a row gets the plainest one.
+//!
+//! ```no_run
+//! use failover_provider_openai::OpenAi;
+//! use failover_types::ProviderId;
+//!
+//! let adapter = OpenAi::builder(ProviderId::new("vllm")?).base_url("http://127.0.0.1:8000/v1").build()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod adapter;
+mod complete;
+mod decode;
+mod facts;
+mod ids;
+mod map;
+mod stream;
+mod wire;
+
+pub use adapter::{Builder, ConfigError, OpenAi};
+pub use facts::{Auth, EffortField, FACTS, Facts, ToolIds, facts_for};

@@ -1,0 +1,261 @@
+//! The neutral request, mapped to the dialect. Always from the original, never from an earlier attempt's form.
+
+use crate::facts::{EffortField, Facts};
+use crate::ids::IdMap;
+use failover_provider::{
+    AttemptScope, ChatRequest, Image, ImageSource, Json, JsonError, Loss, LossReason, Message, Opaque, Part,
+    ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value, json};
+
+/// A JSON object whose fields keep their order.
+#[derive(Debug, Default)]
+struct Fields(Vec<(String, Json)>);
+
+impl Fields {
+    fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<(), JsonError> {
+        self.0.push((name.to_owned(), Json::of(value)?));
+        Ok(())
+    }
+
+    fn put_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), JsonError> {
+        value.map_or(Ok(()), |value| self.put(name, value))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(own, _)| own == name)
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// The body to send, and what of the request has no place in it.
+pub(crate) struct Mapped {
+    pub(crate) body: String,
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// Maps a request for one attempt.
+pub(crate) fn map(
+    request: &ChatRequest,
+    scope: &AttemptScope<'_>,
+    facts: &Facts,
+) -> Result<Mapped, JsonError> {
+    let parts = request.messages.iter().flat_map(|message| &message.parts);
+    let ids = parts.filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.id.as_str()),
+        Part::ToolResult(result) => Some(result.call_id.as_str()),
+        Part::Text(_) | Part::Image(_) | Part::Reasoning { .. } | Part::Opaque(_) => None,
+    });
+    let mut mapper =
+        Mapper { scope, ids: IdMap::new(facts.tool_ids, ids), messages: Vec::new(), losses: Vec::new() };
+    for message in &request.messages {
+        mapper.message(message)?;
+    }
+    let mut body = Fields::default();
+    body.put("model", scope.model.model())?;
+    body.put("messages", &mapper.messages)?;
+    let tools = request.tools.iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    if !tools.is_empty() {
+        body.put("tools", &tools)?;
+    }
+    body.put_some(
+        "tool_choice",
+        request.tool_choice.as_ref().map(|choice| tool_choice(choice, facts)).as_ref(),
+    )?;
+    body.put_some("temperature", request.temperature.as_ref())?;
+    body.put_some("top_p", request.top_p.as_ref())?;
+    body.put_some(facts.max_tokens, request.max_tokens.as_ref())?;
+    if !request.stop.is_empty() {
+        body.put("stop", &request.stop)?;
+    }
+    if let Some(format) = &request.response_format {
+        body.put("response_format", &response_format(format)?)?;
+    }
+    match (request.effort, facts.effort) {
+        (None, _) => {}
+        (Some(_), EffortField::Nowhere) => mapper.lose("effort", LossReason::NoPlace),
+        (Some(effort), EffortField::Flat) => body.put("reasoning_effort", effort.as_str())?,
+        (Some(effort), EffortField::Nested) => body.put("reasoning", &json!({"effort": effort.as_str()}))?,
+    }
+    body.put("stream", &request.stream)?;
+    if request.stream && facts.ask_for_usage {
+        body.put("stream_options", &json!({"include_usage": true}))?;
+    }
+    for opaque in &request.opaque {
+        if body.has(&opaque.name) {
+            mapper.lose(&opaque.name, LossReason::NoPlace);
+        } else if mapper.is_at_home(opaque) {
+            body.put(&opaque.name, &opaque.value)?;
+        }
+    }
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+}
+
+struct Mapper<'a> {
+    scope: &'a AttemptScope<'a>,
+    ids: IdMap,
+    messages: Vec<Fields>,
+    losses: Vec<Loss>,
+}
+
+impl Mapper<'_> {
+    fn lose(&mut self, what: &str, reason: LossReason) {
+        let loss = Loss::new(what, reason);
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
+    }
+
+    /// Whether an opaque field goes where it came from; if not, its loss is noted.
+    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
+        let home = opaque.origin.is_target_of(self.scope);
+        if !home {
+            self.lose(&opaque.name, LossReason::ForeignOrigin);
+        }
+        home
+    }
+
+    /// One neutral message becomes one of the dialect's, or one for each tool result in it.
+    fn message(&mut self, message: &Message) -> Result<(), JsonError> {
+        let mut content: Vec<Value> = Vec::new();
+        let mut calls: Vec<Value> = Vec::new();
+        let mut extra = Fields::default();
+        let mut shown: Vec<Value> = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::Text(text) => content.push(json!({"type": "text", "text": text})),
+                Part::Image(image) => content.push(image_part(image)),
+                Part::ToolCall(call) => calls.push(self.call(call)),
+                Part::ToolResult(result) => {
+                    let mut texts = Vec::new();
+                    for part in &result.parts {
+                        match part {
+                            Part::Text(text) => texts.push(text.as_str()),
+                            Part::Image(image) => shown.push(image_part(image)),
+                            Part::ToolCall(_) | Part::ToolResult(_) => {
+                                self.lose("tool call inside a tool result", LossReason::NoPlace);
+                            }
+                            Part::Reasoning { .. } => {
+                                self.lose("reasoning inside a tool result", LossReason::NoPlace);
+                            }
+                            Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+                        }
+                    }
+                    let mut fields = Fields::default();
+                    fields.put("role", "tool")?;
+                    fields.put("tool_call_id", &self.ids.get(&result.call_id))?;
+                    fields.put("content", &texts.join("\n"))?;
+                    self.messages.push(fields);
+                }
+                Part::Reasoning { proof: Some(proof), .. } | Part::Opaque(proof) => {
+                    if self.is_at_home(proof) && !extra.has(&proof.name) {
+                        extra.put(&proof.name, &proof.value)?;
+                    }
+                }
+                // Without a proof nobody wants it back.
+                Part::Reasoning { proof: None, .. } => self.lose("reasoning", LossReason::NoPlace),
+            }
+        }
+        if !(content.is_empty() && calls.is_empty() && extra.0.is_empty()) {
+            let mut fields = Fields::default();
+            fields.put("role", role(message.role))?;
+            match content.as_slice() {
+                [] => fields.put("content", &Value::Null)?,
+                [one] if one.get("text").is_some() => {
+                    fields.put("content", one.get("text").unwrap_or(one))?;
+                }
+                many => fields.put("content", many)?,
+            }
+            if !calls.is_empty() {
+                fields.put("tool_calls", &calls)?;
+            }
+            fields.0.extend(extra.0);
+            self.messages.push(fields);
+        }
+        if !shown.is_empty() {
+            // Tool messages hold text only; what a tool showed follows as the user's.
+            shown.insert(0, json!({"type": "text", "text": "Images from the tool results above:"}));
+            let mut fields = Fields::default();
+            fields.put("role", "user")?;
+            fields.put("content", &shown)?;
+            self.messages.push(fields);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Value {
+        json!({"id": self.ids.get(&call.id), "type": "function",
+               "function": {"name": call.name, "arguments": call.arguments}})
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    }
+}
+
+fn image_part(image: &Image) -> Value {
+    let url = match &image.source {
+        ImageSource::Url(url) => url.clone(),
+        ImageSource::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
+    };
+    let mut part = json!({"url": url});
+    if let (Some(fields), Some(detail)) = (part.as_object_mut(), &image.detail) {
+        fields.insert("detail".into(), json!(detail));
+    }
+    json!({"type": "image_url", "image_url": part})
+}
+
+fn tool(tool: &Tool) -> Result<Fields, JsonError> {
+    let mut function = Fields::default();
+    function.put("name", &tool.name)?;
+    function.put_some("description", tool.description.as_ref())?;
+    function.put("parameters", &tool.parameters)?;
+    function.put_some("strict", tool.strict.as_ref())?;
+    let mut fields = Fields::default();
+    fields.put("type", "function")?;
+    fields.put("function", &function)?;
+    Ok(fields)
+}
+
+fn tool_choice(choice: &ToolChoice, facts: &Facts) -> Value {
+    match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!(facts.required),
+        ToolChoice::Named(name) => json!({"type": "function", "function": {"name": name}}),
+    }
+}
+
+fn response_format(format: &ResponseFormat) -> Result<Fields, JsonError> {
+    let mut fields = Fields::default();
+    match format {
+        ResponseFormat::JsonObject => fields.put("type", "json_object")?,
+        ResponseFormat::JsonSchema { name, schema, strict } => {
+            let mut inner = Fields::default();
+            inner.put("name", name)?;
+            inner.put("schema", schema)?;
+            inner.put("strict", strict)?;
+            fields.put("type", "json_schema")?;
+            fields.put("json_schema", &inner)?;
+        }
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests;

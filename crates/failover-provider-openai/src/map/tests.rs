@@ -1,0 +1,75 @@
+use super::*;
+use crate::facts::facts_for;
+use failover_provider::{Effort, Origin};
+use failover_testkit::ManualClock;
+use failover_types::{ModelRef, ProviderId};
+use std::sync::Arc;
+
+/// Everything that a request can hold, as a caller would write it down.
+const FULL: &str = include_str!("full_request.json");
+
+fn mapped(request: &ChatRequest, model: &str) -> Mapped {
+    let model: ModelRef = model.parse().unwrap();
+    let scope = AttemptScope::new(&model, Arc::new(ManualClock::default()));
+    map(request, &scope, facts_for(model.provider())).unwrap()
+}
+
+fn pretty(mapped: &Mapped) -> String {
+    let losses: Vec<String> = mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
+    // Not through `Value`, which would sort the fields.
+    let body = mapped.body.replace(",\"", ",\n  \"").replace(":{", ": {").replace("},{", "},\n  {");
+    format!("{body}\n\nlost: {losses:?}")
+}
+
+// spec: P-5, P-7
+#[test]
+fn golden_requests_for_each_kind_of_server() {
+    let request: ChatRequest = serde_json::from_str(FULL).unwrap();
+    let untouched = request.clone();
+    for model in ["openai/gpt-5", "openrouter/vendor/model", "mistral/large", "deepseek/chat", "my-own/llama"] {
+        let mapped = mapped(&request, model);
+        serde_json::from_str::<Value>(&mapped.body).unwrap();
+        insta::assert_snapshot!(model.replace('/', "-"), pretty(&mapped));
+    }
+    assert_eq!(request, untouched, "an attempt leaves the request as it was");
+}
+
+#[test]
+fn a_plain_prompt_is_a_plain_body() {
+    let mapped = mapped(&ChatRequest::prompt("hi"), "openai/m");
+    let expected = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":false}"#;
+    assert_eq!((mapped.body.as_str(), mapped.losses.len()), (expected, 0));
+}
+
+// spec: P-5
+#[test]
+fn vendor_fields_go_home_and_nowhere_else() {
+    let opaque = |provider: &str, name: &str| {
+        let origin = Origin::new(ProviderId::new(provider).unwrap());
+        Opaque::new(origin, name, Json::parse("\"kept\"").unwrap())
+    };
+    let mut request = ChatRequest::prompt("hi");
+    request.opaque = vec![opaque("openai", "service_tier"), opaque("anthropic", "container"), opaque("openai", "model")];
+    request.messages.push(Message::new(
+        Role::Assistant,
+        vec![Part::Reasoning { text: "secret thought".into(), proof: Some(opaque("anthropic", "signature")) }],
+    ));
+    let mapped = mapped(&request, "openai/m");
+    assert!(mapped.body.contains(r#""service_tier":"kept""#), "{}", mapped.body);
+    assert!(!mapped.body.contains("container") && !mapped.body.contains("thought"), "{}", mapped.body);
+    let lost: Vec<_> = mapped.losses.iter().map(|loss| (loss.what.as_str(), loss.reason)).collect();
+    let expected = [
+        ("signature", LossReason::ForeignOrigin),
+        ("container", LossReason::ForeignOrigin),
+        ("model", LossReason::NoPlace),
+    ];
+    assert_eq!(lost, expected);
+}
+
+#[test]
+fn an_effort_without_a_place_is_reported() {
+    let mut request = ChatRequest::prompt("hi");
+    request.effort = Some(Effort::High);
+    assert!(mapped(&request, "openai/m").body.contains(r#""reasoning_effort":"high""#));
+    assert_eq!(mapped(&request, "mistral/m").losses.len(), 1);
+}

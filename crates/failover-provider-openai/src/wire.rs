@@ -1,0 +1,149 @@
+//! What servers send: read leniently, because every one of them differs somewhere.
+
+use failover_provider::{FinishReason, Json, Usage};
+use serde::Deserialize;
+
+/// A whole answer, or a chunk of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Body {
+    pub(crate) id: Option<Json>,
+    pub(crate) model: Option<String>,
+    pub(crate) choices: Option<Vec<Choice>>,
+    pub(crate) usage: Option<Counts>,
+    pub(crate) error: Option<Json>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Choice {
+    pub(crate) index: u32,
+    #[serde(alias = "message")]
+    pub(crate) delta: Option<Delta>,
+    pub(crate) finish_reason: Option<String>,
+    pub(crate) error: Option<Json>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Delta {
+    pub(crate) content: Option<Json>,
+    pub(crate) refusal: Option<String>,
+    pub(crate) reasoning_content: Option<String>,
+    pub(crate) reasoning: Option<String>,
+    pub(crate) reasoning_details: Option<Vec<Json>>,
+    pub(crate) tool_calls: Option<Vec<Call>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Call {
+    pub(crate) index: Option<u32>,
+    pub(crate) id: Option<String>,
+    pub(crate) function: Option<Function>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Function {
+    pub(crate) name: Option<String>,
+    pub(crate) arguments: Option<Json>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counts {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    prompt_tokens_details: Option<Details>,
+    completion_tokens_details: Option<Details>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    cached_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContentPart {
+    text: Option<String>,
+}
+
+impl Counts {
+    pub(crate) fn usage(&self) -> Usage {
+        let mut usage =
+            Usage::new(self.prompt_tokens.unwrap_or_default(), self.completion_tokens.unwrap_or_default());
+        usage.cached_input = self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
+        usage.reasoning =
+            self.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens);
+        usage
+    }
+}
+
+impl Body {
+    /// The provider's id of the response.
+    pub(crate) fn id_text(&self) -> Option<String> {
+        self.id.as_ref().map(text_or_raw).filter(|id| !id.is_empty())
+    }
+}
+
+impl Delta {
+    /// The text: a string, or the texts of a list of parts.
+    pub(crate) fn text(&self) -> String {
+        let content = self.content.as_ref().map(Json::as_str).unwrap_or_default();
+        let parts = || serde_json::from_str::<Vec<ContentPart>>(content).unwrap_or_default();
+        let text = serde_json::from_str::<String>(content)
+            .unwrap_or_else(|_| parts().into_iter().filter_map(|part| part.text).collect());
+        // A refusal is what the model says, in a field of its own.
+        text + self.refusal.as_deref().unwrap_or_default()
+    }
+
+    /// The visible reasoning, under either of its two names.
+    pub(crate) fn reasoning_text(&self) -> &str {
+        let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let field = if named(&self.reasoning_content) { &self.reasoning_content } else { &self.reasoning };
+        field.as_deref().unwrap_or_default()
+    }
+}
+
+/// A JSON string's text, or the JSON itself: some servers send arguments as an object.
+pub(crate) fn text_or_raw(json: &Json) -> String {
+    serde_json::from_str::<String>(json.as_str()).unwrap_or_else(|_| json.as_str().to_owned())
+}
+
+/// Finish reasons that mean "failed". The words reach the classifier as they are.
+const FAILED: &[&str] = &[
+    "error",
+    "network_error",
+    "abort",
+    "malformed_response",
+    "malformed_function_call",
+    "insufficient_system_resource",
+    "unknown_error",
+];
+
+/// How an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// As it should, one way or another.
+    Finished(FinishReason),
+    /// With this word for a failure.
+    Failed(String),
+}
+
+pub(crate) fn ending(word: &str) -> Ending {
+    let folded = word.to_ascii_lowercase();
+    if FAILED.contains(&folded.as_str()) {
+        return Ending::Failed(word.to_owned());
+    }
+    Ending::Finished(match folded.as_str() {
+        "stop" | "end_turn" | "eos" | "eos_token" => FinishReason::Stop,
+        "length" | "max_tokens" | "model_length" => FinishReason::Length,
+        "tool_calls" | "tool_use" | "function_call" => FinishReason::ToolCalls,
+        "content_filter" | "safety" => FinishReason::ContentFilter,
+        _ => FinishReason::Other(word.to_owned()),
+    })
+}

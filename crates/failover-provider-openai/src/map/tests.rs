@@ -15,7 +15,8 @@ fn mapped(request: &ChatRequest, model: &str) -> Mapped {
 }
 
 fn pretty(mapped: &Mapped) -> String {
-    let losses: Vec<String> = mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
+    let losses: Vec<String> =
+        mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
     // Not through `Value`, which would sort the fields.
     let body = mapped.body.replace(",\"", ",\n  \"").replace(":{", ": {").replace("},{", "},\n  {");
     format!("{body}\n\nlost: {losses:?}")
@@ -26,7 +27,8 @@ fn pretty(mapped: &Mapped) -> String {
 fn golden_requests_for_each_kind_of_server() {
     let request: ChatRequest = serde_json::from_str(FULL).unwrap();
     let untouched = request.clone();
-    for model in ["openai/gpt-5", "openrouter/vendor/model", "mistral/large", "deepseek/chat", "my-own/llama"] {
+    for model in ["openai/gpt-5", "openrouter/vendor/model", "mistral/large", "deepseek/chat", "my-own/llama"]
+    {
         let mapped = mapped(&request, model);
         serde_json::from_str::<Value>(&mapped.body).unwrap();
         insta::assert_snapshot!(model.replace('/', "-"), pretty(&mapped));
@@ -49,10 +51,14 @@ fn vendor_fields_go_home_and_nowhere_else() {
         Opaque::new(origin, name, Json::parse("\"kept\"").unwrap())
     };
     let mut request = ChatRequest::prompt("hi");
-    request.opaque = vec![opaque("openai", "service_tier"), opaque("anthropic", "container"), opaque("openai", "model")];
+    request.opaque =
+        vec![opaque("openai", "service_tier"), opaque("anthropic", "container"), opaque("openai", "model")];
     request.messages.push(Message::new(
         Role::Assistant,
-        vec![Part::Reasoning { text: "secret thought".into(), proof: Some(opaque("anthropic", "signature")) }],
+        vec![Part::Reasoning {
+            text: "secret thought".into(),
+            proof: Some(opaque("anthropic", "signature")),
+        }],
     ));
     let mapped = mapped(&request, "openai/m");
     assert!(mapped.body.contains(r#""service_tier":"kept""#), "{}", mapped.body);

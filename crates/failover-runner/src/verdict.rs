@@ -26,6 +26,7 @@ impl Failed {
         failed.status = signal.status;
         failed.code = signal.code.map(str::to_owned);
         failed.summary.clone_from(&verdict.evidence.preview);
+        failed.rule = Some(verdict.evidence.rule.clone());
         failed
     }
 }

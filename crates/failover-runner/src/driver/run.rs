@@ -275,6 +275,9 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         F: Fn(Attempt) -> Fut + Send + Sync,
         Fut: Future<Output = Result<T, E>> + Send,
     {
+        if let Some(observer) = &self.inner.observer {
+            observer.on_attempt(step);
+        }
         let attempt = Attempt::new(step);
         let future = make(attempt.clone());
         let outcome = carry_out(&attempt, future, &*self.inner.clock, self.switches.as_mut()).await;

@@ -1,6 +1,6 @@
 //! Decisions, as observers and the log see them (requirement R-11).
 
-use super::step::StopReason;
+use super::step::{AttemptStep, StopReason};
 use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, SessionId};
 
 /// One decision of a run.
@@ -27,6 +27,8 @@ pub struct Decision {
     pub detail: Option<String>,
     /// HTTP status, where there was one.
     pub status: Option<u16>,
+    /// Id of the classifier's rule that decided, where one did.
+    pub rule: Option<String>,
     /// Place of the candidate in the chain, from 1.
     pub position: usize,
     /// How many candidates the chain has.
@@ -109,6 +111,11 @@ impl StepOutcome {
 pub trait DecisionObserver: Send + Sync {
     /// Takes note of a decision.
     fn on_decision(&self, decision: &Decision);
+
+    /// Takes note of an attempt that begins now.
+    fn on_attempt(&self, attempt: &AttemptStep) {
+        let _ = attempt;
+    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ impl Plan {
             status: failed.status,
             code: failed.code.clone(),
             summary: failed.summary.clone(),
+            rule: failed.rule.clone(),
             switch: None,
         };
         self.note_attempt(&chosen, step, Some(error));
@@ -249,6 +250,7 @@ impl Plan {
             status: None,
             code: None,
             summary: format!("switched to {to}"),
+            rule: None,
             switch: Some(to.clone()),
         };
         self.note_attempt(chosen, step, Some(error));

@@ -143,6 +143,7 @@ impl Plan {
             reason,
             detail: error.map(|error| error.summary.clone()).filter(|detail| !detail.is_empty()),
             status: error.and_then(|error| error.status),
+            rule: error.and_then(|error| error.rule.clone()),
             position: self.at.min(self.walk.len().saturating_sub(1)) + 1,
             total: self.walk.len(),
             attempts: self.attempts,

@@ -400,6 +400,8 @@ pub struct Failed {
     pub code: Option<String>,
     /// The text, redacted and cut.
     pub summary: String,
+    /// Id of the rule that decided, where a classifier did.
+    pub rule: Option<String>,
 }
 
 impl Failed {
@@ -415,6 +417,7 @@ impl Failed {
             status: None,
             code: None,
             summary: String::new(),
+            rule: None,
         }
     }
 

@@ -53,6 +53,8 @@ pub struct AttemptError {
     pub code: Option<String>,
     /// The text, redacted and cut.
     pub summary: String,
+    /// Id of the classifier's rule that decided, where one did.
+    pub rule: Option<String>,
     /// The user's switch that ended it (requirement S-10).
     pub switch: Option<ModelSelector>,
 }

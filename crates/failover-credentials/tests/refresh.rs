@@ -1,5 +1,10 @@
 //! One call to the provider for all who wait, and what happens when things go wrong.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "test helpers, and tasks that the tests wait for"
+)]
 
 mod fakes;
 mod shared;

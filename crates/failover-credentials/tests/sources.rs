@@ -1,6 +1,10 @@
 //! Secrets from the environment, files and commands.
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "test helpers")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "test helpers, and tasks that the tests wait for"
+)]
 
 use failover_credentials::{Secrets, SourceError};
 use failover_testkit::ManualClock;

@@ -52,8 +52,7 @@ pub(crate) async fn store_login(credentials: &Credentials, pair: OAuth) {
 }
 
 pub(crate) async fn stored_login(credentials: &Credentials) -> OAuth {
-    match credentials.profiles().credential(&profile()).await.unwrap().unwrap().credential {
-        Credential::OAuth(pair) => pair,
-        other => panic!("not a login: {:?}", other.kind()),
-    }
+    let stored = credentials.profiles().credential(&profile()).await.unwrap().unwrap();
+    let Credential::OAuth(pair) = stored.credential else { panic!("{} is no login", profile()) };
+    pair
 }

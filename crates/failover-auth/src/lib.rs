@@ -8,6 +8,7 @@
 //! of failures inside one window cost one write.
 
 mod availability;
+mod keys;
 mod lease;
 mod merge;
 mod openclaw;
@@ -23,6 +24,7 @@ mod steer;
 mod usage;
 
 pub use availability::{Availability, availability, infer_reason, soonest_expiry};
+pub use keys::{probe_lease_key, profile_usage_key, provider_usage_key};
 pub use lease::{Lease, LeaseClaim, LeaseTerms, ProbeKind, ProbePolicy, probe_due, recovering};
 pub use merge::merge;
 pub use openclaw::{FlatUsage, Imported};

@@ -204,11 +204,13 @@ impl Default for UsageStats {
 pub enum UsageError {
     /// Written by newer software.
     #[error(
-        "usage record has schema version {found}, and this version reads up to {SCHEMA}; upgrade to read it"
+        "usage record has schema version {found}, and this version reads up to {known}; upgrade to read it"
     )]
     Newer {
         /// The version found.
         found: u32,
+        /// The newest version known.
+        known: u32,
     },
     /// Not the JSON of a usage record.
     #[error("usage record is damaged")]
@@ -229,7 +231,7 @@ impl UsageStats {
         }
         let Head { v } = serde_json::from_slice(bytes)?;
         if v > SCHEMA {
-            return Err(UsageError::Newer { found: v });
+            return Err(UsageError::Newer { found: v, known: SCHEMA });
         }
         let mut stats: Self = serde_json::from_slice(bytes)?;
         stats.v = SCHEMA;

@@ -1,8 +1,14 @@
 //! The tables of one agent: credentials, usage, orders, leases.
 
-use crate::rows::{CredentialRow, LeaseRow, OrderRow, UsageRow};
-use failover_auth::{Lease, LeaseClaim, LeaseTerms, Profile, ProfileSet, UsageStats, secret_stored};
-use failover_store::{Edit, Key, KeyError, KeyValue, Prefix, StoreError, Table, Version, WriteOptions};
+use crate::rows::{CredentialRow, LeaseRow, OrderRow};
+use failover_auth::{
+    Lease, LeaseClaim, LeaseTerms, Profile, ProfileSet, UsageError, UsageStats, profile_usage_key,
+    provider_usage_key, secret_stored,
+};
+use failover_store::{
+    Durability, Edit, Expect, Key, KeyError, KeyValue, Prefix, StoreError, Swap, Table, Value, Version,
+    Versioned, WriteOptions,
+};
 use failover_types::{AgentId, Credential, OAuth, ProfileId, ProviderId, Timestamp};
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +16,23 @@ use std::time::Duration;
 
 /// Rows read at a time when all profiles are listed.
 const PAGE: usize = 256;
+/// Tries of one swap. Each lost one means that another writer got through.
+const MAX_ATTEMPTS: u32 = 128;
 /// Names in a stored order.
 const MAX_ORDER: usize = 1_000;
-/// How long a lease that ran out is remembered: longer than the slowest probe interval.
+/// How long a lease that ran out is remembered.
 const REMEMBER_LEASE: Duration = Duration::from_hours(1);
 
 /// The tables of one agent. Clones share the store.
 ///
-/// Keys are `agent/<id>/credential/<profile>`, `…/usage/<profile>`, `…/provider-usage/<provider>`,
-/// `…/order/<provider>` and `…/lease/<what>`. Credentials, orders and pauses are written durably, the rest softly.
+/// Keys are `agent/<id>/credential/<profile>`, `…/order/<provider>`, `…/refresh/<profile>`, and those of
+/// [`profile_usage_key`] and [`provider_usage_key`]. Credentials, orders and what a person steers are written durably,
+/// the rest softly.
 #[derive(Clone)]
 pub struct Profiles {
     agent: AgentId,
     credentials: Table<CredentialRow>,
-    usage: Table<UsageRow>,
+    store: Arc<dyn KeyValue>,
     orders: Table<OrderRow>,
     leases: Table<LeaseRow>,
 }
@@ -60,9 +69,9 @@ impl Profiles {
         Self {
             agent,
             credentials: Table::new(Arc::clone(&store)),
-            usage: Table::new(Arc::clone(&store)),
             orders: Table::new(Arc::clone(&store)),
-            leases: Table::new(store),
+            leases: Table::new(Arc::clone(&store)),
+            store,
         }
     }
 
@@ -75,6 +84,20 @@ impl Profiles {
         let segments: Vec<&str> =
             ["agent", self.agent.as_str(), kind].into_iter().chain(rest.iter().copied()).collect();
         Key::new(&segments).map_err(|e| bad_key(kind, rest, &e))
+    }
+
+    fn prefix(&self, below: &[&str]) -> Result<Prefix, StoreError> {
+        let segments: Vec<&str> =
+            ["agent", self.agent.as_str()].into_iter().chain(below.iter().copied()).collect();
+        Prefix::new(&segments).map_err(|e| bad_key("prefix", below, &e))
+    }
+
+    fn usage_key(&self, profile: &ProfileId) -> Result<Key, StoreError> {
+        profile_usage_key(&self.agent, profile).map_err(|e| bad_key("usage", &[profile.as_str()], &e))
+    }
+
+    fn provider_key(&self, provider: &ProviderId) -> Result<Key, StoreError> {
+        provider_usage_key(&self.agent, provider).map_err(|e| bad_key("usage", &[provider.as_str()], &e))
     }
 
     /// Reads a credential.
@@ -156,7 +179,14 @@ impl Profiles {
         self.credentials
             .update(&self.key("credential", &name)?, WriteOptions::durable(), |_| Edit::Delete)
             .await?;
-        self.usage.update(&self.key("usage", &name)?, WriteOptions::soft(), |_| Edit::Delete).await?;
+        let usage = self.usage_key(profile)?;
+        let mut current = self.store.get(&usage).await?;
+        while let Some(found) = current {
+            match self.store.swap(&usage, Expect::Version(found.version), None, WriteOptions::soft()).await? {
+                Swap::Done(_) => break,
+                Swap::Lost(stands) => current = stands,
+            }
+        }
         Ok(())
     }
 
@@ -172,12 +202,21 @@ impl Profiles {
     pub async fn load(&self) -> Result<(ProfileSet, Vec<Unreadable>), StoreError> {
         let mut unreadable = Vec::new();
         let mut usage = std::collections::HashMap::new();
-        for (key, row) in self.rows(&self.usage, "usage").await? {
-            match row {
-                Ok(UsageRow(stats)) => {
-                    usage.insert(last(&key), stats);
+        let prefix = self.prefix(&["usage", "profile"])?;
+        let mut after: Option<Key> = None;
+        loop {
+            let page = self.store.scan(&prefix, after.as_ref(), PAGE).await?;
+            for (key, found) in &page {
+                match decode(key, found) {
+                    Ok(stats) => {
+                        usage.insert(last(key), stats);
+                    }
+                    Err(error) => unreadable.push(Unreadable { key: key.clone(), error }),
                 }
-                Err(error) => unreadable.push(Unreadable { key, error }),
+            }
+            after = page.last().map(|(key, _)| key.clone());
+            if page.len() < PAGE {
+                break;
             }
         }
         let mut set = ProfileSet::new();
@@ -227,7 +266,7 @@ impl Profiles {
     ///
     /// Cancel safe.
     pub async fn usage(&self, profile: &ProfileId) -> Result<UsageStats, StoreError> {
-        self.read_usage(&self.key("usage", &[profile.as_str()])?).await
+        self.read_usage(&self.usage_key(profile)?).await
     }
 
     /// Reads a provider's own record.
@@ -240,11 +279,11 @@ impl Profiles {
     ///
     /// Cancel safe.
     pub async fn provider_usage(&self, provider: &ProviderId) -> Result<UsageStats, StoreError> {
-        self.read_usage(&self.key("provider-usage", &[provider.as_str()])?).await
+        self.read_usage(&self.provider_key(provider)?).await
     }
 
     async fn read_usage(&self, key: &Key) -> Result<UsageStats, StoreError> {
-        Ok(self.usage.read(key).await?.map(|stored| stored.row.0).unwrap_or_default())
+        self.store.get(key).await?.map_or_else(|| Ok(UsageStats::default()), |found| decode(key, &found))
     }
 
     /// Changes the usage of a profile by compare-and-swap; writes nothing where nothing changes. Gives back what
@@ -261,7 +300,7 @@ impl Profiles {
     where
         F: FnMut(&UsageStats) -> UsageStats + Send,
     {
-        self.change_usage(&self.key("usage", &[profile.as_str()])?, WriteOptions::soft(), change).await
+        self.change_usage(&self.usage_key(profile)?, Durability::Soft, change).await
     }
 
     /// As [`Profiles::update_usage`], for a provider's own record.
@@ -281,8 +320,7 @@ impl Profiles {
     where
         F: FnMut(&UsageStats) -> UsageStats + Send,
     {
-        self.change_usage(&self.key("provider-usage", &[provider.as_str()])?, WriteOptions::soft(), change)
-            .await
+        self.change_usage(&self.provider_key(provider)?, Durability::Soft, change).await
     }
 
     /// As [`Profiles::update_usage`], but survives a power cut once acknowledged: for what a person decides, such as a
@@ -299,25 +337,36 @@ impl Profiles {
     where
         F: FnMut(&UsageStats) -> UsageStats + Send,
     {
-        self.change_usage(&self.key("usage", &[profile.as_str()])?, WriteOptions::durable(), change).await
+        self.change_usage(&self.usage_key(profile)?, Durability::Durable, change).await
     }
 
     async fn change_usage<F>(
         &self,
         key: &Key,
-        write: WriteOptions,
+        durability: Durability,
         mut change: F,
     ) -> Result<UsageStats, StoreError>
     where
         F: FnMut(&UsageStats) -> UsageStats + Send,
     {
-        let nothing = UsageStats::default();
-        let edit = |row: Option<&UsageRow>| {
-            let current = row.map_or(&nothing, |row| &row.0);
-            let next = change(current);
-            if next == *current { Edit::Keep } else { Edit::Put(UsageRow(next)) }
-        };
-        Ok(self.usage.update(key, write, edit).await?.map(|stored| stored.row.0).unwrap_or_default())
+        let mut current = self.store.get(key).await?;
+        for _ in 0..MAX_ATTEMPTS {
+            let stands = current.as_ref().map(|found| decode(key, found)).transpose()?.unwrap_or_default();
+            let next = change(&stands);
+            if next == stands {
+                return Ok(next);
+            }
+            let lapses =
+                next.lapses_at(next.last_failure_at().max(next.last_used()).unwrap_or(Timestamp::MAX));
+            let mut write = WriteOptions::default();
+            (write.durability, write.expires_at) = (durability, lapses);
+            let expect = Expect::from(current.as_ref());
+            match self.store.swap(key, expect, Some(Value::new(next.encode())), write).await? {
+                Swap::Done(_) => return Ok(next),
+                Swap::Lost(stands) => current = stands,
+            }
+        }
+        Err(StoreError::Contended { key: key.to_string(), attempts: MAX_ATTEMPTS })
     }
 
     /// The order that was stored for a provider; empty where there is none.
@@ -352,7 +401,7 @@ impl Profiles {
         self.orders.update(&key, WriteOptions::durable(), edit).await.map(drop)
     }
 
-    /// Takes a lease on `what` (the segments of its name) if it is free.
+    /// Takes the lease on the refresh of a login if it is free.
     ///
     /// # Errors
     ///
@@ -361,14 +410,14 @@ impl Profiles {
     /// # Cancel safety
     ///
     /// Not cancel safe: a lease that nobody knows of runs out by itself.
-    pub async fn claim_lease(
+    pub async fn claim_refresh(
         &self,
-        what: &[&str],
+        profile: &ProfileId,
         holder: &str,
         terms: LeaseTerms,
         now: Timestamp,
     ) -> Result<LeaseClaim, StoreError> {
-        let key = self.key("lease", what)?;
+        let key = self.key("refresh", &[profile.as_str()])?;
         let mut claim = LeaseClaim::Denied { until: now };
         let edit = |row: Option<&LeaseRow>| {
             claim = Lease::claim(row.map(|row| &row.0), holder, terms, now);
@@ -382,7 +431,7 @@ impl Profiles {
         Ok(claim)
     }
 
-    /// Gives a lease back, if `holder` still has it.
+    /// Gives the lease on the refresh of a login back, if `holder` still has it.
     ///
     /// # Errors
     ///
@@ -391,27 +440,19 @@ impl Profiles {
     /// # Cancel safety
     ///
     /// Not cancel safe: a lease that was not given back runs out by itself.
-    pub async fn release_lease(&self, what: &[&str], holder: &str, now: Timestamp) -> Result<(), StoreError> {
-        let key = self.key("lease", what)?;
+    pub async fn release_refresh(
+        &self,
+        profile: &ProfileId,
+        holder: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let key = self.key("refresh", &[profile.as_str()])?;
         let edit = |row: Option<&LeaseRow>| match row.and_then(|row| row.0.release(holder)) {
             Some(free) => Edit::Put(LeaseRow(free)),
             None => Edit::Keep,
         };
         let lapses = now.after(REMEMBER_LEASE);
         self.leases.update(&key, WriteOptions::soft().expiring(lapses), edit).await.map(drop)
-    }
-
-    /// The lease on `what`, held or given back: when it was last granted tells when it was last probed.
-    ///
-    /// # Errors
-    ///
-    /// As [`Table::read`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Cancel safe.
-    pub async fn lease(&self, what: &[&str]) -> Result<Option<Lease>, StoreError> {
-        Ok(self.leases.read(&self.key("lease", what)?).await?.map(|stored| stored.row.0))
     }
 }
 
@@ -426,4 +467,14 @@ fn last(key: &Key) -> String {
 
 fn bad_key(kind: &str, rest: &[&str], error: &KeyError) -> StoreError {
     StoreError::Misfit { key: format!("{kind}/{}", rest.join("/")), why: error.to_string() }
+}
+
+fn decode(key: &Key, found: &Versioned) -> Result<UsageStats, StoreError> {
+    UsageStats::decode(found.value.as_bytes()).map_err(|error| {
+        if let UsageError::Newer { found, known } = error {
+            return StoreError::Newer { key: key.to_string(), found, known };
+        }
+        // serde's messages may quote a value: only the kind of fault is told.
+        StoreError::Misfit { key: key.to_string(), why: "it is no usage record".to_owned() }
+    })
 }

@@ -173,7 +173,6 @@ impl Refresher {
 
 impl Inner {
     async fn fly(&self, profile: &ProfileId, rejected: Option<Secret>, landing: Landing<Answer>) {
-        let lease = ["refresh", profile.as_str()];
         let mut machine = Refresh::new(self.policy, self.clock.now()).rejecting(rejected);
         let mut spent = None;
         let end = loop {
@@ -199,11 +198,11 @@ impl Inner {
             self.unsaved().insert(profile.clone(), unsaved.clone());
         } else if end.is_err() || machine.releases_lease() {
             // Given back before the result is told, so that nobody who got it finds the lease still held.
-            let _ = self.profiles.release_lease(&lease, &self.holder, self.clock.now()).await;
+            let _ = self.profiles.release_refresh(profile, &self.holder, self.clock.now()).await;
         }
         landing.land(end.and_then(|end| answer(end, profile)));
         if let Some((spent, new)) = unsaved {
-            self.store_at_last(profile, &lease, &spent, &new).await;
+            self.store_at_last(profile, &spent, &new).await;
         }
     }
 
@@ -221,9 +220,8 @@ impl Inner {
                 },
             },
             RefreshStep::Claim => {
-                let lease = ["refresh", profile.as_str()];
                 let terms = LeaseTerms::new(self.policy.lease, Duration::ZERO);
-                match self.profiles.claim_lease(&lease, &self.holder, terms, self.clock.now()).await {
+                match self.profiles.claim_refresh(profile, &self.holder, terms, self.clock.now()).await {
                     Ok(LeaseClaim::Granted(_)) => Ok(RefreshEvent::Claimed),
                     Ok(LeaseClaim::Denied { until }) => Ok(RefreshEvent::Held { until }),
                     Err(e) => Err(failed(e)),
@@ -300,7 +298,7 @@ impl Inner {
 
     /// Goes on until the pair is durable or somebody stored another, and keeps the lease meanwhile, so that no other
     /// process spends the old refresh token again.
-    async fn store_at_last(&self, profile: &ProfileId, lease: &[&str], spent: &Secret, new: &OAuth) {
+    async fn store_at_last(&self, profile: &ProfileId, spent: &Secret, new: &OAuth) {
         let mut old = new.clone();
         old.refresh = spent.clone();
         let mut pause = STORE_AGAIN.0;
@@ -313,11 +311,11 @@ impl Inner {
             }
             if self.profiles.replace_pair(profile, &old, new).await.is_ok() {
                 self.unsaved().remove(profile);
-                let _ = self.profiles.release_lease(lease, &self.holder, self.clock.now()).await;
+                let _ = self.profiles.release_refresh(profile, &self.holder, self.clock.now()).await;
                 return;
             }
             let terms = LeaseTerms::new(self.policy.lease, Duration::ZERO);
-            let _ = self.profiles.claim_lease(lease, &self.holder, terms, self.clock.now()).await;
+            let _ = self.profiles.claim_refresh(profile, &self.holder, terms, self.clock.now()).await;
         }
     }
 

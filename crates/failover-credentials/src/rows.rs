@@ -1,6 +1,6 @@
 //! What stands in the tables.
 
-use failover_auth::{Lease, UsageStats};
+use failover_auth::Lease;
 use failover_store::Row;
 use failover_types::{Credential, ProfileId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -22,15 +22,6 @@ impl<'de> Deserialize<'de> for CredentialRow {
 }
 
 impl Row for CredentialRow {
-    const SCHEMA: u32 = 1;
-}
-
-/// Usage of a profile or of a provider.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct UsageRow(pub(crate) UsageStats);
-
-impl Row for UsageRow {
     const SCHEMA: u32 = 1;
 }
 

@@ -122,7 +122,7 @@ struct Upstream {
 impl Upstream {
     async fn hang(&self) {
         std::fs::write(self.files.0.join("hangs"), "").unwrap();
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }
 

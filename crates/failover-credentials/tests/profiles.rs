@@ -92,7 +92,7 @@ async fn concurrent_updates_lose_nothing() {
 async fn failures_inside_a_window_write_nothing() {
     let store = store();
     let profiles = Profiles::new(Arc::clone(&store), AgentId::main());
-    let record = Key::new(&["agent", "main", "usage", "a:p"]).unwrap();
+    let record = Key::new(&["agent", "main", "usage", "profile", "a:p"]).unwrap();
     let fail = failed(FailoverReason::Timeout, "a/m");
     profiles.update_usage(&id("a:p"), &fail).await.unwrap();
     let first = store.get(&record).await.unwrap().unwrap().version;
@@ -136,16 +136,15 @@ async fn two_hundred_callers_get_one_lease() {
     for n in 0..200 {
         let profiles = profiles.clone();
         tasks.spawn(async move {
-            let claim =
-                profiles.claim_lease(&["probe", "a", "a:p", "m"], &n.to_string(), terms, T0).await.unwrap();
+            let claim = profiles.claim_refresh(&id("a:p"), &n.to_string(), terms, T0).await.unwrap();
             matches!(claim, LeaseClaim::Granted(_)).then_some(n)
         });
     }
     let winners: Vec<u32> = tasks.join_all().await.into_iter().flatten().collect();
     assert_eq!(winners.len(), 1);
     let holder = winners.first().unwrap().to_string();
-    profiles.release_lease(&["probe", "a", "a:p", "m"], &holder, T0).await.unwrap();
-    let next = profiles.claim_lease(&["probe", "a", "a:p", "m"], "next", terms, T0).await.unwrap();
+    profiles.release_refresh(&id("a:p"), &holder, T0).await.unwrap();
+    let next = profiles.claim_refresh(&id("a:p"), "next", terms, T0).await.unwrap();
     assert!(matches!(next, LeaseClaim::Granted(_)));
 }
 

@@ -1,7 +1,10 @@
 //! Bookkeeping: health and leases in the store.
 
 use crate::health::{Health, Subject, Unwritten};
-use failover_auth::{Lease, LeaseClaim, LeaseTerms, UsageError, UsageStats, merge};
+use failover_auth::{
+    Lease, LeaseClaim, LeaseTerms, UsageError, UsageStats, merge, probe_lease_key, profile_usage_key,
+    provider_usage_key,
+};
 use failover_store::{Expect, Key, KeyError, KeyValue, StoreError, Swap, Value, WriteOptions};
 use failover_types::{AgentId, Clock, ModelRef, ProfileId, Timestamp};
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use std::time::Duration;
 const FRESH: Duration = Duration::from_millis(500);
 /// Tries of one swap. Each lost one means that another writer got through.
 const MOST_TRIES: u32 = 16;
-/// Idle health is forgotten after this: longer than the longest window, and than the memory of failures.
+/// A lease that was given back is forgotten after this, and with it the time of the last probe.
 const KEPT: Duration = Duration::from_hours(40 * 24);
 
 /// Where a usage record stands in the store: `agent/<id>/usage/profile/<profile>`, or `…/provider/<provider>`.
@@ -21,15 +24,10 @@ const KEPT: Duration = Duration::from_hours(40 * 24);
 ///
 /// [`KeyError`] where the whole is too long.
 pub fn usage_key(agent: &AgentId, subject: &Subject) -> Result<Key, KeyError> {
-    let (kind, id) = match subject {
-        Subject::Profile(id) => ("profile", id.as_str()),
-        Subject::Provider(id) => ("provider", id.as_str()),
-    };
-    Key::new(&["agent", agent.as_str(), "usage", kind, id])
-}
-
-fn lease_key(agent: &AgentId, profile: &ProfileId, model: &ModelRef) -> Result<Key, KeyError> {
-    Key::new(&["agent", agent.as_str(), "lease", profile.as_str(), model.model()])
+    match subject {
+        Subject::Profile(id) => profile_usage_key(agent, id),
+        Subject::Provider(id) => provider_usage_key(agent, id),
+    }
 }
 
 /// The store's side of one agent.
@@ -90,7 +88,6 @@ impl Books {
 
     async fn write(&self, unwritten: &Unwritten) -> Result<(), StoreError> {
         let Ok(key) = usage_key(&self.agent, &unwritten.subject) else { return Ok(()) };
-        let options = WriteOptions::soft().expiring(self.clock.now().after(KEPT));
         let mut current = self.store.get(&key).await?;
         for _ in 0..MOST_TRIES {
             let stored = current.as_ref().map(|found| UsageStats::decode(found.value.as_bytes()));
@@ -101,6 +98,8 @@ impl Books {
                 Some(Err(_)) | None => unwritten.stats.clone(),
             };
             let expect = current.as_ref().map_or(Expect::Absent, |found| Expect::Version(found.version));
+            let lapses = next.lapses_at(self.clock.now());
+            let options = lapses.map_or_else(WriteOptions::soft, |at| WriteOptions::soft().expiring(at));
             match self.store.swap(&key, expect, Some(Value::new(next.encode())), options).await? {
                 Swap::Done(_) => {
                     self.health.learn(&unwritten.subject, &next, self.clock.now());
@@ -122,7 +121,7 @@ impl Books {
         holder: String,
         terms: LeaseTerms,
     ) -> Option<Timestamp> {
-        let key = lease_key(&self.agent, &profile, &model).ok()?;
+        let key = probe_lease_key(&self.agent, &profile, &model).ok()?;
         let now = self.clock.now();
         let mut current = self.store.get(&key).await.ok()?;
         for _ in 0..MOST_TRIES {
@@ -145,7 +144,7 @@ impl Books {
 
     /// Gives a lease back to the other processes. The record stays, and with it the time of the last probe.
     pub(super) async fn give_back(self: Arc<Self>, profile: ProfileId, model: ModelRef, holder: String) {
-        let Ok(key) = lease_key(&self.agent, &profile, &model) else { return };
+        let Ok(key) = probe_lease_key(&self.agent, &profile, &model) else { return };
         let Ok(Some(found)) = self.store.get(&key).await else { return };
         let Ok(lease) = serde_json::from_slice::<Lease>(found.value.as_bytes()) else { return };
         let Some(Ok(bytes)) = lease.release(&holder).map(|free| serde_json::to_vec(&free)) else { return };

@@ -8,7 +8,7 @@ use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, Timestamp};
 use std::time::Duration;
 
 /// What a run knows of a session when it begins. Its writes count only while nothing newer was chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Ticket {
     /// Whose ticket it is.
@@ -69,6 +69,12 @@ impl Claim {
 
     fn is(&self, marker: &Marker) -> bool {
         marker.run == self.ticket.run && marker.model == self.model
+    }
+
+    /// Whether an entry still has the trace of the claim, though it may be void: a writer that knows nothing of claims
+    /// chose something else. The trace then goes, and the pin that the claim wrote with it.
+    fn is_left_behind(&self, entry: &SessionEntry) -> bool {
+        entry.claims().iter().any(|marker| self.is(marker))
     }
 
     fn marker(&self, ours: bool) -> Marker {
@@ -134,9 +140,8 @@ pub fn roll_back(entry: &SessionEntry, claim: &Claim) -> Rollback {
     let before = state.book.claims.len();
     state.book.claims.retain(|marker| !claim.is(marker));
     if state.book.claims.len() == before {
-        // The claim may be void: a writer that knows nothing of claims chose something else.
-        let left_behind = entry.book().claims.iter().any(|marker| claim.is(marker));
-        return state.write().filter(|_| left_behind).map_or(Rollback::Nothing, Rollback::Kept);
+        let cleared = claim.is_left_behind(entry).then(|| state.write()).flatten();
+        return cleared.map_or(Rollback::Nothing, Rollback::Kept);
     }
     match state.write() {
         Some(next) if next.model_group() != entry.model_group() || next.pin_group() != entry.pin_group() => {
@@ -150,17 +155,20 @@ pub fn roll_back(entry: &SessionEntry, claim: &Claim) -> Rollback {
 /// The attempt answered: its override is proven and stays for later turns.
 ///
 /// `None` where the claim does not stand any more: a person chose, the session was reset, or the claim was recovered.
-/// The answer is good all the same, it only moves nothing.
+/// The answer is good all the same, it only moves nothing. (Where a foreign writer chose, the trace of the claim is
+/// cleared.)
 pub fn settle(entry: &SessionEntry, claim: &Claim, now: Timestamp) -> Option<SessionEntry> {
     let mut state = State::of(entry);
-    let at = state.book.claims.iter().position(|marker| claim.is(marker))?;
+    let Some(at) = state.book.claims.iter().position(|marker| claim.is(marker)) else {
+        return claim.is_left_behind(entry).then(|| state.write()).flatten();
+    };
     // Older claims lie below what is settled now: their fields were overwritten already.
     let marker = state.book.claims.drain(..=at).next_back()?;
+    state.served_by(&marker.model, &marker.origin, marker.reason, now);
     state.settled.model = marker.group();
     if let Some(pin) = &marker.pin {
         state.settled.pin = pin.group();
     }
-    state.served_by(&marker.model, &marker.origin, marker.reason, now);
     state.write()
 }
 
@@ -256,6 +264,11 @@ impl SessionEntry {
     /// Overrides of attempts that have not answered yet, oldest first.
     pub fn claims(&self) -> &[Marker] {
         &self.book().claims
+    }
+
+    /// Notices that nobody has taken yet, oldest first.
+    pub fn notices(&self) -> &[crate::Notice] {
+        &self.book().notices
     }
 
     /// Whether the pin is a person's.

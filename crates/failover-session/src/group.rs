@@ -22,7 +22,7 @@ const AUTO: &str = "auto";
 const USER: &str = "user";
 
 /// What the model fields of an entry say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "control flow: whoever reads a selection handles every kind")]
 pub enum StoredSelection {
     /// Nothing is stored: the configured model.

@@ -2,7 +2,7 @@
 
 use crate::SessionEntry;
 use crate::book::{Book, Episode, Marker, Settled};
-use crate::group::{ModelGroup, PinGroup};
+use crate::group::{ModelGroup, PinGroup, StoredSelection};
 use crate::notice::{Notice, NoticeKind};
 use failover_types::{FailoverReason, ModelRef, Timestamp};
 
@@ -54,7 +54,8 @@ impl<'a> State<'a> {
         (self.book.claims.len() < MAX_CLAIMS).then(|| self.book.claims.push(claim))
     }
 
-    /// Starts or goes on with an episode; only a new one is worth a notice.
+    /// Starts or goes on with an episode. A new one is worth a notice, unless the session was on a fallback already,
+    /// which an older version wrote.
     pub(crate) fn served_by(
         &mut self,
         fallback: &ModelRef,
@@ -67,15 +68,12 @@ impl<'a> State<'a> {
             return;
         }
         let serial = self.next_serial();
-        let kind = NoticeKind::Fallback { reason };
-        self.notify(Notice { serial, primary: selected.clone(), fallback: fallback.clone(), kind });
-        self.book.episode = Some(Episode {
-            serial,
-            fallback: fallback.clone(),
-            selected: selected.clone(),
-            reason,
-            since: now,
-        });
+        let (fallback, selected) = (fallback.clone(), selected.clone());
+        if !matches!(self.settled.model.selection(), StoredSelection::Auto { .. }) {
+            let kind = NoticeKind::Fallback { reason };
+            self.notify(Notice { serial, primary: selected.clone(), fallback: fallback.clone(), kind });
+        }
+        self.book.episode = Some(Episode { serial, fallback, selected, reason, since: now });
     }
 
     /// Ends an episode, with a notice.

@@ -317,7 +317,7 @@ impl OpenAi {
             return Ok(Reply::Stream(reply));
         }
         // The server streams though nobody asked: nothing of it reaches the caller before it is whole.
-        let whole = reply.collect().await;
+        let whole = reply.into_reply().await;
         whole.map(Reply::Complete).map_err(|failure| failure.with_progress(Progress::Answered))
     }
 }

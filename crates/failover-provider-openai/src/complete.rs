@@ -43,5 +43,5 @@ pub(crate) fn read(body: &[u8], provider: &ProviderId, mut decoder: Decoder) -> 
     let stream =
         ReplyStream::new(provider.clone(), stream::iter(events.into_iter().map(Ok))).with_head(decoder.head);
     // Nothing in it waits.
-    stream.collect().now_or_never().and_then(Result::ok).ok_or(Unusable::Body)
+    stream.into_reply().now_or_never().and_then(Result::ok).ok_or(Unusable::Body)
 }

@@ -364,7 +364,7 @@ impl ReplyStream {
     /// # Cancel safety
     ///
     /// Not cancel safe: what was read is lost with the future, and the connection closes.
-    pub async fn collect(mut self) -> Result<ChatReply, AttemptFailure> {
+    pub async fn into_reply(mut self) -> Result<ChatReply, AttemptFailure> {
         loop {
             match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
                 Some(Ok(ReplyEvent::Finish(finish))) => {

@@ -4,6 +4,7 @@
 //! Nothing here touches a network beyond loopback.
 
 mod clock;
+pub mod provider;
 pub mod upstream;
 
 pub use clock::ManualClock;

@@ -68,7 +68,7 @@ fn parts_keep_their_order_and_calls_their_pieces() {
         Ok(ReplyEvent::Usage(Usage::new(1, 5))),
         Ok(ReplyEvent::Finish(FinishReason::ToolCalls)),
     ])
-    .collect()
+    .into_reply()
     .now_or_never()
     .unwrap()
     .unwrap();

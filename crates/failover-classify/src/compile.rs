@@ -36,10 +36,10 @@ pub enum RuleSetError {
     Automaton(String),
 }
 
-/// A phrase: literal ids, part by part.
+/// A phrase: literal ids and reach, part by part.
 #[derive(Clone, Debug)]
 pub(crate) struct Phrase {
-    pub(crate) parts: Vec<Vec<u32>>,
+    pub(crate) parts: Vec<(Vec<u32>, u32)>,
 }
 
 /// A row with its phrases resolved.
@@ -105,7 +105,7 @@ impl Pool {
         }
         let parts = phrase::parse(text)?
             .into_iter()
-            .map(|part| part.into_iter().map(|literal| self.literal(literal)).collect())
+            .map(|part| (part.choices.into_iter().map(|literal| self.literal(literal)).collect(), part.reach))
             .collect();
         let id = index(self.phrases.len());
         self.phrases.push(Phrase { parts });
@@ -166,7 +166,7 @@ impl Compiled {
 
         let mut begins = vec![Vec::new(); pool.literals.len()];
         for (id, phrase) in pool.phrases.iter().enumerate() {
-            for &literal in phrase.parts.first().into_iter().flatten() {
+            for &literal in phrase.parts.first().map(|(choices, _)| choices).into_iter().flatten() {
                 if let Some(list) = begins.get_mut(literal as usize) {
                     list.push(index(id));
                 }

@@ -4,7 +4,6 @@ use crate::compile::{Compiled, RuleSetError};
 use crate::facts::Known;
 use crate::fields::Fields;
 use crate::operator::{self, Checked, OperatorRule, OperatorRuleError};
-use crate::phrase::GAP;
 use crate::rule::{Fact, Family, Matcher, ProviderRules};
 use crate::view::{self, View};
 use crate::{Cause, Evidence, RetryHint, Signal, Tier, Tokens, Verdict, hints, redact, tokens};
@@ -541,15 +540,15 @@ fn may_wait(reason: FailoverReason) -> bool {
 }
 
 /// Where the phrase ends whose remaining parts are `parts`, if they follow within their gaps.
-fn rest_of(parts: &[Vec<u32>], hits: &[Hit], end: u32) -> Option<u32> {
-    let Some((part, rest)) = parts.split_first() else { return Some(end) };
-    let reach = end.saturating_add(u32::try_from(GAP).unwrap_or(u32::MAX));
-    part.iter().find_map(|&literal| {
+fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], end: u32) -> Option<u32> {
+    let Some(((choices, reach), rest)) = parts.split_first() else { return Some(end) };
+    let last = end.saturating_add(*reach);
+    choices.iter().find_map(|&literal| {
         let from =
             hits.partition_point(|hit| hit.literal < literal || hit.literal == literal && hit.start < end);
         hits.get(from..)?
             .iter()
-            .take_while(|hit| hit.literal == literal && hit.start <= reach)
+            .take_while(|hit| hit.literal == literal && hit.start <= last)
             .find_map(|hit| rest_of(rest, hits, hit.end))
     })
 }

@@ -3,9 +3,11 @@
 use crate::view::View;
 
 /// A gap spans at most this many bytes.
-pub(crate) const GAP: usize = 80;
-/// No phrase may stand for more literals than this.
-const MOST_LITERALS: usize = 512;
+const GAP: u32 = 80;
+/// What an open word may go on for before the next part.
+const TAIL: u32 = 16;
+/// A part stands for at most this many literals; longer products are cut into parts that follow each other.
+const MOST_LITERALS: usize = 96;
 
 /// One literal of a phrase and whether words may go on beyond its ends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,42 +17,93 @@ pub(crate) struct Literal {
     pub(crate) open_right: bool,
 }
 
-/// The parts of a phrase in order, each a choice of literals; between two parts lies a gap.
-pub(crate) fn parse(phrase: &str) -> Result<Vec<Vec<Literal>>, String> {
-    phrase.split(" .. ").map(part).collect()
+/// A choice of literals, and how far behind the part before it may begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) choices: Vec<Literal>,
+    pub(crate) reach: u32,
 }
 
-fn part(text: &str) -> Result<Vec<Literal>, String> {
+/// The parts of a phrase in order.
+pub(crate) fn parse(phrase: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    for stretch in phrase.split(" .. ") {
+        let mut reach = GAP;
+        let mut choices: Vec<String> = Vec::new();
+        for unit in units(stretch) {
+            let next = expand(unit)?;
+            if choices.len() * next.len() <= MOST_LITERALS {
+                choices = join(&choices, next);
+                continue;
+            }
+            let open = choices.iter().any(|choice| choice.ends_with('*'));
+            parts.push(part(choices, reach)?);
+            reach = if open { TAIL } else { 1 };
+            choices = next;
+        }
+        parts.push(part(choices, reach)?);
+    }
+    Ok(parts)
+}
+
+/// Words and groups, parted at spaces outside of braces.
+fn units(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |ch: char| {
+        match ch {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        ch == ' ' && depth == 0
+    })
+    .filter(|unit| !unit.is_empty())
+}
+
+fn join(heads: &[String], tails: Vec<String>) -> Vec<String> {
+    if heads.is_empty() {
+        return tails;
+    }
+    heads.iter().flat_map(|head| tails.iter().map(move |tail| format!("{head} {tail}"))).collect()
+}
+
+fn expand(unit: &str) -> Result<Vec<String>, String> {
     let mut choices = vec![String::new()];
-    let mut rest = text;
+    let mut rest = unit;
     while let Some(open) = rest.find('{') {
         let (before, after) = rest.split_at(open);
-        let close = after.find('}').ok_or_else(|| format!("unclosed {{ in {text:?}"))?;
+        let close = after.find('}').ok_or_else(|| format!("unclosed {{ in {unit:?}"))?;
         let group = after.get(1..close).unwrap_or_default();
         choices = choices
             .iter()
             .flat_map(|head| group.split('|').map(move |choice| format!("{head}{before}{choice}")))
             .collect();
-        if choices.len() > MOST_LITERALS {
-            return Err(format!("more than {MOST_LITERALS} literals in {text:?}"));
-        }
         rest = after.get(close + 1..).unwrap_or_default();
     }
-    choices
-        .into_iter()
-        .map(|head| {
-            let full = format!("{head}{rest}");
-            let full = full.trim();
+    for choice in &mut choices {
+        choice.push_str(rest);
+    }
+    Ok(choices)
+}
+
+fn part(choices: Vec<String>, reach: u32) -> Result<Part, String> {
+    let choices = choices
+        .iter()
+        .map(|choice| {
+            let full = choice.trim();
             let (full, open_left) = full.strip_prefix('*').map_or((full, false), |text| (text, true));
             let (full, open_right) = full.strip_suffix('*').map_or((full, false), |text| (text, true));
-            let normal = View::normal(full);
-            let normal = normal.trim().to_owned();
-            if normal.is_empty() {
-                return Err(format!("empty literal in {text:?}"));
+            let text = View::normal(full).trim().to_owned();
+            if text.is_empty() {
+                return Err(format!("empty literal among {choices:?}"));
             }
-            Ok(Literal { text: normal, open_left, open_right })
+            Ok(Literal { text, open_left, open_right })
         })
-        .collect()
+        .collect::<Result<Vec<_>, _>>()?;
+    if choices.is_empty() {
+        return Err("empty phrase".to_owned());
+    }
+    Ok(Part { choices, reach })
 }
 
 #[cfg(test)]
@@ -61,9 +114,17 @@ mod tests {
     fn a_phrase_is_a_product_of_choices_with_gaps() {
         let parts = parse("{no|not enough} credit* .. left").unwrap();
         assert_eq!(parts.len(), 2);
-        let texts: Vec<_> = parts[0].iter().map(|literal| literal.text.as_str()).collect();
+        let texts: Vec<_> = parts[0].choices.iter().map(|literal| literal.text.as_str()).collect();
         assert_eq!(texts, ["no credit", "not enough credit"]);
-        assert!(parts[0][0].open_right && !parts[1][0].open_right);
+        assert!(parts[0].choices[0].open_right && !parts[1].choices[0].open_right);
+        assert_eq!(parts[1].reach, GAP);
+    }
+
+    #[test]
+    fn a_large_product_becomes_parts_that_follow_each_other() {
+        let group = "{a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p}";
+        let parts = parse(&format!("{group} {group}")).unwrap();
+        assert_eq!(parts.iter().map(|part| (part.choices.len(), part.reach)).collect::<Vec<_>>(), [(16, GAP), (16, 1)]);
     }
 
     #[test]

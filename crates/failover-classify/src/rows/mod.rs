@@ -1,8 +1,67 @@
 //! Generic rows: wordings and codes that more than one provider, proxy or client uses.
+//!
+//! A file holds one kind of meaning. Inside a file the order does not matter: precedence is the tier, then the
+//! family (see [`crate::Family`]).
 
+mod auth;
+mod billing;
+mod codes;
+mod empty;
+mod format;
+mod local;
+mod model;
+mod overflow;
+mod overloaded;
+mod prose;
+mod rate;
+mod refusal;
+mod server;
+mod session;
 mod status;
+mod transport;
+mod types;
 
-use crate::Rule;
+use crate::Tier;
+use crate::rule::{Family, Rule};
+use failover_types::FailoverReason;
 
 /// Every generic table.
-pub(crate) const TABLES: &[&[Rule]] = &[status::ROWS];
+pub(crate) const TABLES: &[&[Rule]] = &[
+    auth::ROWS,
+    billing::ROWS,
+    codes::ROWS,
+    empty::ROWS,
+    format::ROWS,
+    local::ROWS,
+    model::ROWS,
+    overflow::ROWS,
+    overloaded::ROWS,
+    prose::ROWS,
+    rate::ROWS,
+    refusal::ROWS,
+    server::ROWS,
+    session::ROWS,
+    status::ROWS,
+    transport::ROWS,
+    types::ROWS,
+];
+
+/// A row of the message tier.
+pub(crate) const fn text(
+    id: &'static str,
+    family: Family,
+    reason: FailoverReason,
+    any: &'static [&'static str],
+) -> Rule {
+    Rule::new(id, Tier::Message, family, reason).any(any)
+}
+
+/// A row of the code tier.
+pub(crate) const fn code(
+    id: &'static str,
+    family: Family,
+    reason: FailoverReason,
+    codes: &'static [&'static str],
+) -> Rule {
+    Rule::new(id, Tier::Code, family, reason).codes(codes)
+}

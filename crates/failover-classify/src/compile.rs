@@ -61,7 +61,7 @@ pub(crate) struct Compiled {
     /// Of each literal: the phrases that begin with it.
     pub(crate) begins: Vec<Vec<u32>>,
     /// Of each literal: codes (of rows) that it is.
-    pub(crate) code_words: Vec<Option<String>>,
+    pub(crate) code_words: Vec<Vec<&'static str>>,
     /// Of each phrase: rows that may win because of it.
     pub(crate) rows_of_phrase: Vec<Vec<u32>>,
     /// Rows that name a code, by code.
@@ -77,7 +77,7 @@ pub(crate) struct Compiled {
 #[derive(Default)]
 struct Pool {
     literals: Vec<Literal>,
-    code_words: Vec<Option<String>>,
+    code_words: Vec<Vec<&'static str>>,
     ids: HashMap<Literal, u32>,
     phrases: Vec<Phrase>,
     phrase_ids: HashMap<&'static str, u32>,
@@ -95,7 +95,7 @@ impl Pool {
         let id = index(self.literals.len());
         self.ids.insert(literal.clone(), id);
         self.literals.push(literal);
-        self.code_words.push(None);
+        self.code_words.push(Vec::new());
         id
     }
 
@@ -118,14 +118,16 @@ impl Pool {
     }
 
     /// A code that cannot be an ordinary word also counts where it stands bare in a text.
-    fn code_word(&mut self, code: &str) {
+    fn code_word(&mut self, code: &'static str) {
         if !is_distinctive(code) {
             return;
         }
         let text = crate::view::View::normal(code).trim().to_owned();
         let id = self.literal(Literal { text, open_left: false, open_right: false });
-        if let Some(word) = self.code_words.get_mut(id as usize) {
-            *word = Some(code.to_ascii_lowercase());
+        if let Some(words) = self.code_words.get_mut(id as usize)
+            && !words.contains(&code)
+        {
+            words.push(code);
         }
     }
 }

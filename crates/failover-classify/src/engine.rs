@@ -231,11 +231,16 @@ impl Classifier {
         let hits = self.scan(&view);
         let phrases = self.phrases(&hits);
         for hit in &hits {
-            let Some(Some(word)) = self.compiled.code_words.get(hit.literal as usize) else { continue };
+            let words = self.compiled.code_words.get(hit.literal as usize).map_or(&[][..], Vec::as_slice);
+            if words.is_empty() {
+                continue;
+            }
             let (start, end) = origin(&view, hit.start as usize, hit.end as usize);
-            if source(start, end).eq_ignore_ascii_case(word) {
+            let around = source(start.saturating_sub(1), end + 1);
+            // The view folds `_` and `-`: only the source knows whether the word really ends here.
+            for word in words.iter().filter(|word| stands_alone(&around, word)) {
                 fields.codes.push(crate::fields::Field {
-                    value: word.clone(),
+                    value: word.to_ascii_lowercase(),
                     span: (hit.start as usize, hit.end as usize),
                 });
             }
@@ -537,6 +542,14 @@ fn nothing() -> (String, Tier, FailoverReason, Option<Scope>, Option<(usize, usi
 /// Whether a wait can heal such a failure at all.
 fn may_wait(reason: FailoverReason) -> bool {
     matches!(reason.lane(), Lane::RateLimit | Lane::Overloaded | Lane::Transient | Lane::Billing)
+}
+
+/// Whether `word` stands in `around`, written exactly so, with no letter, digit, `_` or `-` beside it.
+fn stands_alone(around: &str, word: &str) -> bool {
+    let joins = |ch: Option<char>| ch.is_some_and(|ch| ch.is_ascii_alphanumeric() || matches!(ch, '_' | '-'));
+    around
+        .split_once(word)
+        .is_some_and(|(before, after)| !joins(before.chars().next_back()) && !joins(after.chars().next()))
 }
 
 /// Where the phrase ends whose remaining parts are `parts`, if they follow within their gaps.

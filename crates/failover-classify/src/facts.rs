@@ -102,8 +102,8 @@ impl Known<'_> {
             Fact::Bare => self.bare(),
             Fact::Worded => !self.bare(),
             Fact::Html => self.view.html,
-            Fact::HasHint => self.hint.is_some(),
-            Fact::NoHint => self.hint.is_none(),
+            Fact::HasHint => self.stated(),
+            Fact::NoHint => !self.stated(),
             Fact::AloneTooLarge => self.tokens.is_some_and(|tokens| {
                 matches!((tokens.observed, tokens.allowed), (Some(asked), Some(limit)) if asked > limit)
             }),
@@ -111,6 +111,11 @@ impl Known<'_> {
             Fact::Short => self.body_len <= 400,
             Fact::NoStatus => self.status.is_none(),
         }
+    }
+
+    /// Header names have hyphens, fields and texts have none.
+    fn stated(&self) -> bool {
+        self.hint.is_some_and(|hint| !hint.source.contains('-'))
     }
 
     fn bare(&self) -> bool {

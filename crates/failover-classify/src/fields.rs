@@ -48,7 +48,7 @@ const STATUS_KEYS: [&str; 10] = [
 ];
 
 /// Words that a status follows, without a colon.
-const STATUS_WORDS: [&str; 37] = [
+const STATUS_WORDS: [&str; 39] = [
     "error code",
     "status code",
     "statuscode",
@@ -86,15 +86,18 @@ const STATUS_WORDS: [&str; 37] = [
     "错误码",
     "错误",
     "ошибка",
+    "reason",
+    "last status",
 ];
 
 /// Words that follow a status.
-const REASON_PHRASES: [&str; 34] = [
+const REASON_PHRASES: [&str; 36] = [
     "bad request",
     "unauthorized",
     "payment required",
     "forbidden",
     "not found",
+    "page not found",
     "method not allowed",
     "request timeout",
     "conflict",
@@ -122,6 +125,7 @@ const REASON_PHRASES: [&str; 34] = [
     "invalid argument",
     "precondition",
     "web server",
+    "unavailable for legal",
     "unknown error",
     "error",
 ];

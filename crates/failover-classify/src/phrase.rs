@@ -124,7 +124,10 @@ mod tests {
     fn a_large_product_becomes_parts_that_follow_each_other() {
         let group = "{a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p}";
         let parts = parse(&format!("{group} {group}")).unwrap();
-        assert_eq!(parts.iter().map(|part| (part.choices.len(), part.reach)).collect::<Vec<_>>(), [(16, GAP), (16, 1)]);
+        assert_eq!(
+            parts.iter().map(|part| (part.choices.len(), part.reach)).collect::<Vec<_>>(),
+            [(16, GAP), (16, 1)]
+        );
     }
 
     #[test]

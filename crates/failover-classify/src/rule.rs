@@ -28,6 +28,8 @@ pub enum Family {
     Billing,
     /// The account or the key is gone.
     AccountGone,
+    /// Too much output was asked for; the prompt would fit.
+    OutputLimit,
     /// The prompt does not fit.
     Overflow,
     /// Something remembered at the provider is gone.
@@ -94,9 +96,9 @@ pub enum Fact {
     Worded,
     /// The body is, or holds, an HTML page.
     Html,
-    /// The provider stated when to come back.
+    /// The body states when to come back.
     HasHint,
-    /// The provider did not state when to come back.
+    /// The body does not state when to come back.
     NoHint,
     /// The request alone is larger than the limit that it names.
     AloneTooLarge,

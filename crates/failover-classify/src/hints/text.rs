@@ -38,7 +38,7 @@ const FIELDS: [(&str, u128); 20] = [
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 42] = [
+const BEFORE: [(&str, bool); 40] = [
     ("try again in", false),
     ("try again after", true),
     ("trying again in", false),
@@ -79,8 +79,6 @@ const BEFORE: [(&str, bool); 42] = [
     ("erneut in", false),
     ("dans", false),
     ("dentro de", false),
-    ("em", false),
-    ("en", false),
 ];
 
 /// Words that follow a span; it stands before them.
@@ -250,7 +248,12 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
     let word = text.get(start..end)?;
     let before = text.get(..start)?.trim_end();
     // A client's or a router's own plan: `retrying in 5 s`, `will retry in`, `(reset after 3s)`.
-    if before.ends_with("will") && word.starts_with("retry")
+    if word.contains("retry")
+        && before
+            .rsplit(['.', '\n'])
+            .next()
+            .is_some_and(|line| line.contains("retrying") && word == "retry in")
+        || before.ends_with("will") && word.starts_with("retry")
         || before.ends_with('(') && word.starts_with("reset after")
         || before.ends_with("timeout")
         || before.ends_with("timed out")
@@ -302,7 +305,9 @@ fn clock_after(
     source: &impl Fn(usize, usize) -> String,
 ) -> Option<RetryHint> {
     let rest = text.get(end..)?;
-    let skipped = rest.len() - rest.trim_start_matches([' ', ':', '"', '\'']).len();
+    let trimmed = rest.trim_start_matches([' ', ':', '"', '\'']);
+    let trimmed = ["at ", "on "].iter().find_map(|word| trimmed.strip_prefix(word)).unwrap_or(trimmed);
+    let skipped = rest.len() - trimmed.len();
     let from = view.origin(end + skipped);
     let raw = source(from, from + 64);
     let digits: String = raw.chars().take_while(char::is_ascii_digit).collect();

@@ -68,7 +68,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "country",
     ]),
     gone("core/gone-key", &[
-        "{key|token|api key|credential|credentials|access token|oauth token|secret|secret key|apikey|login} {has been|was|is|have been|were|had been} {revoked|deleted|deactivated|disabled|permanently|leaked|compromised|removed|suspended|invalidated|blocked|reported as leaked}",
+        "{key|token|api key|credential|credentials|access token|oauth token|secret|secret key|apikey|login} {has been|was|is|have been|were|had been} {revoked|deleted|deactivated|disabled|permanently|leaked|compromised|removed|suspended|blocked|banned|reported as leaked}",
         "{key|token} {revoked|deactivated|deleted}",
         "{revoked|deleted|deactivated|disabled|leaked} {key|token|api key|credential|credentials|access token|oauth token|refresh token}",
         "reported as leaked",
@@ -209,6 +209,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "does not match organization",
         "no access to github copilot",
         "missing scopes",
+        "unavailable for legal reasons",
+        "not a member of",
+        "unknown client*",
+        "invalid client",
+        "certification failed",
+        "no permission {to|for}",
         "{invalid|expired|missing} {jwt|cookie|session cookie}",
         "api keys are not supported by this api",
         "personal access tokens are not supported",
@@ -232,7 +238,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "acceso {denegado|prohibido}",
         "acesso {negado|proibido}",
     ])
-    .none(&["model access is denied", "access to the model", "access to model", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
+    .none(&["model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
     auth("core/auth-region", &[
         "{country|region|location|territory|territories|countries} {is not|not|are not|isn't|is currently not|is unsupported} {supported|available|allowed}",
         "{unsupported|restricted|not supported} {country|region|location|territory}",
@@ -247,7 +253,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "地区不支持",
     ])
     .scope(Scope::Provider)
-    .none(&["model is not available in", "this model", "billing account", "model .. not available in your"]),
+    .none(&["llms", "models", "model is not available in", "this model", "billing account", "model .. not available in your"]),
     auth("core/auth-key-bare", &["api key", "apikey", "x api key"])
         .status(StatusSet::OneOf(&[401, 403]))
         .facts(&[Fact::Short]),

@@ -58,6 +58,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "unpaid {invoice|invoices|bill|bills|balance}",
         "past due",
         "past invoices",
+        "{valid|a} credit card",
         "pay your {bill|invoice|balance}",
         "{check|review|update|verify|see} your .. billing details",
         "check your plan and billing",
@@ -72,6 +73,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "adding a payment method to",
         "to increase your rate limit",
         "please add a payment method to your account to increase",
+        "error code#token limit",
+        "负载已饱和",
+        "quota exceeded for {metric|quota|aiplatform*}",
+        "retry in",
         "invalid value",
         "queries per minute",
         "requests per {min|day|minute}",
@@ -99,6 +104,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "concurrent requests",
         "error code#token limit",
         "free tier requests",
+        "429 \"insufficient quota\"",
         "s0 pricing tier",
         "负载已饱和",
         "per {minute|day|hour}",
@@ -134,6 +140,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "resource pack* {exhausted|expired|used up}",
         "resource package",
         "license of this product",
+        "reached the limit of your .. plan",
         "free credits temporarily have restricted access",
     ])
     .none(&["rate limit", "usage limit", "session limit", "weekly limit", "try again {in|at}", "not support model", "model '*", "higher limits", "more requests", "{queries|requests} per"]),
@@ -175,7 +182,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "账单逾期",
         "预扣费",
     ])
-    .none(&["重置", "后恢复", "负载已饱和", "秒后"]),
+    .none(&["重置", "后恢复", "负载已饱和", "秒后", "充足"]),
     row("core/billing-languages", &[
         "残高が不足",
         "残高不足",

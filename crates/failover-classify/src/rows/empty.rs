@@ -28,6 +28,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "received no {content|response|data|choices|output}",
         "malformed function call",
         "{choices|candidates} {array |}is empty",
+        "response with no choices",
+        "content=content( role='model' )",
         "malformed tool call",
         "unexpected tool call",
         "{invalid|malformed|unparsable|unparseable} {tool call|function call|tool calls|tool use} {from|by|generated|returned|produced|emitted|json|in model}",

@@ -96,7 +96,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "invalid url",
         "no handler found",
         "{unknown|invalid|wrong|no such|unrecognized} {endpoint|route|path|url|api version|request url}",
-        "{endpoint|route|path|url|resource|page} .. {not found|does not exist|not exist}",
+        "{endpoint|route|path|url} .. {not found|does not exist|not exist}",
         "cannot {post|get|put|patch|delete} /*",
         "method not allowed",
         "double check your url",
@@ -114,6 +114,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "beta header",
         "invalid prompt",
         "参数非法",
+        "parameter is illegal",
         "参数错误",
         "参数不合法",
         "参数无效",
@@ -145,7 +146,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{solicitud|parámetro|formato|valor|argumento} {inválid*|no válid*|incorrect*}",
         "{requisição|parâmetro|formato|valor|solicitação} {inválid*|incorret*}",
     ])
-    .status(StatusSet::Range(400, 599))
+    .status(StatusSet::OneOf(&[400, 404, 405, 409, 411, 412, 413, 415, 422, 424, 500, 501, 502, 503]))
     .none(&["failed to call a function", "unexpected status", "internal server error", "upstream connect error"]),
     row("core/format-without-status", &[
         "tool use ids were found without",
@@ -178,5 +179,21 @@ pub(crate) const ROWS: &[Rule] = &[
         "messages .. must not be empty",
         "参数错误",
         "参数非法",
+        "should alternate with",
+        "parameter check failed",
+        "parameter is illegal",
+        "unknown field",
+        "参数有误",
+        "can not be empty",
+        "cannot be empty",
     ]),
+    text("core/format-output-limit", Family::OutputLimit, Format, &[
+        "max {tokens|output tokens|completion tokens} .. {cannot exceed|must be less than|must be greater|is too large|too large|exceeds the maximum|is greater than|must be at most|must be <=|range is|must be between|should be between|which is the maximum|must be at least|maximum value|exceeds maximum}",
+        "maximum tokens you requested exceeds",
+        "allowed number of output tokens",
+        "completion tokens, whereas",
+        "range of max tokens should be",
+        "max output tokens range",
+    ])
+    .none(&["input length", "context limit", "inputs tokens +", "in the messages", "got -*", "maximum context", "context length", "context window of", "prompt tokens", "tokens per {minute|min|day}", "too many tokens: "]),
 ];

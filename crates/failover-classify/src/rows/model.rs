@@ -30,6 +30,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "deployment for this resource does not exist",
         "operation does not work with the specified model",
         "modelnotfound*",
+        "provider .. {not supported|is not supported|not found|does not exist|unknown}",
+        "only allowed now, your model",
+        "verify your api base",
+        "model*{not|does not} support this api",
         "not found for {account|api version}",
         "is not a {chat|completion|text|embedding|vision} model",
         "unable to access non serverless model",
@@ -65,7 +69,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "modello .. {non trovato|non esiste|non disponibile}",
     ])
     .none(&[
-        "parameter",
+        "unsupported parameter*",
+        "unknown parameter*",
         "role",
         "conversation",
         "context length",
@@ -119,6 +124,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "this model is not available in your",
         "model .. {not available|unavailable|not supported|restricted} .. {region|country|location|plan|subscription|tier|account|zone}",
         "is not available {with|on|for|in} {the|your} .. {plan|region|country|subscription|tier|account}",
+        "{llms|models} are not available in your region",
         "plan .. {not include|not support|does not include|doesn't include|not allow} .. {model|access}",
         "not supported when using codex",
         "only available {to|for|on|in|with} .. {plan|users|tier|subscribers|customers|accounts|members|agents}",
@@ -162,7 +168,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "does not support {image|the image|the chat|the generate|the effort|assistant message*}",
         "not a multimodal model",
         "unknown variant image url",
-        "auto tool choice requires",
+        "tool choice requires",
         "model does not support",
         "该模型不支持",
         "模型不支持",
@@ -170,7 +176,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "モデルは .. {サポート|対応}していません",
         "nicht von diesem modell unterstützt",
     ])
-    .none(&["parameter", "max tokens", "temperature", "top p", "'max*"]),
+    .none(&["unsupported parameter*", "unsupported value*", "max tokens", "temperature", "top p", "'max*"]),
     row("core/model-404", &["model", "deployment", "endpoint", "engine"])
         .status(StatusSet::OneOf(&[404]))
         .none(&["url", "conversation", "session", "thread", "item with id", "cached", "no handler", "path", "route"]),

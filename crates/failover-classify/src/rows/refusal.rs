@@ -70,6 +70,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "child sexual abuse",
         "copyright*{ material|ed content|ed material} .. {blocked|refus*|not allowed}",
         "content blocked",
+        "request is sfw",
+        "{nsfw|not safe for work}",
         "output blocked",
         "prompt blocked",
         "request blocked.",

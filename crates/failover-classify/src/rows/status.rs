@@ -18,9 +18,9 @@ const fn status(id: &'static str, set: StatusSet, reason: FailoverReason) -> Rul
 pub(crate) const ROWS: &[Rule] = &[
     status("core/status-400-bare", StatusSet::OneOf(&[400, 422]), Unclassified).facts(&[Fact::Bare]),
     status("core/status-400", StatusSet::OneOf(&[400, 422]), Format).facts(&[Fact::Worded]),
-    status("core/status-401", StatusSet::OneOf(&[401, 407]), Auth),
+    status("core/status-401", StatusSet::OneOf(&[401, 407, 451, 498]), Auth),
     status("core/status-402", StatusSet::OneOf(&[402]), Billing),
-    status("core/status-403", StatusSet::OneOf(&[403]), Auth).no_codes(&["text/html"]).facts(&[]),
+    status("core/status-403", StatusSet::OneOf(&[403]), Auth),
     status("core/status-404", StatusSet::OneOf(&[404, 410]), ModelNotFound),
     status("core/status-405", StatusSet::OneOf(&[405, 406, 411, 415, 416, 417, 421, 426, 428, 431]), Format),
     status("core/status-408", StatusSet::OneOf(&[408, 499, 504, 522, 524, 598, 599]), Timeout),

@@ -196,6 +196,13 @@ pub(crate) const ROWS: &[Rule] = &[
         "cannot connect to",
         "connect call failed",
         "actively refused",
+        "i/o error on {get|post|put} request",
+        "openaiioexception*",
+        "interruptedioexception",
+        "sslpeerunverified*",
+        "hostname .. not verified",
+        "ssl connection could not",
+        "tls alert",
         "transport error",
         "transport is closing",
         "websocket {closed|connection closed|error|disconnected|connection|was closed|close}",
@@ -250,7 +257,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["unexpected end of json input .. config", "database", "session file"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
-    row("core/transport-terminated", &["terminated"]).facts(&[crate::Fact::Short]).surfaces(&[
+    row("core/transport-terminated", &["terminated"]).none(&["process has terminated", "process terminated", "runner"]).facts(&[crate::Fact::Short]).surfaces(&[
         Surface::SdkMessage,
         Surface::Transport,
         Surface::StreamEvent,

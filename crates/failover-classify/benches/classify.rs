@@ -12,12 +12,12 @@ fn bench(c: &mut Criterion) {
         .repeat(720);
     let page = format!("<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head>{prose}</html>");
     c.bench_function("short", |b| {
-        b.iter(|| classifier.classify(black_box(&Signal::default().with_status(429).with_body(short))))
+        b.iter(|| classifier.classify(black_box(&Signal::default().with_status(429).with_body(short))));
     });
     c.bench_function("short bare scan", |b| b.iter(|| classifier.bare_scan(black_box(short))));
     c.bench_function("prose 64 KiB", |b| b.iter(|| classifier.classify(black_box(&Signal::text(&prose)))));
     c.bench_function("prose 64 KiB bare scan", |b| {
-        b.iter(|| classifier.bare_scan(black_box(prose.as_bytes())))
+        b.iter(|| classifier.bare_scan(black_box(prose.as_bytes())));
     });
     c.bench_function("page 64 KiB", |b| b.iter(|| classifier.classify(black_box(&Signal::text(&page)))));
     c.bench_function("build", |b| b.iter(|| Classifier::standard().unwrap()));

@@ -80,6 +80,12 @@ struct Reading<'s> {
     tokens: Option<Tokens>,
 }
 
+/// Something holds, and where in the text, if it stands in the text.
+#[derive(Clone, Copy)]
+struct Found {
+    span: Option<(usize, usize)>,
+}
+
 /// Which row decided.
 #[derive(Clone, Copy)]
 enum Winner {
@@ -229,7 +235,7 @@ impl Classifier {
         };
         let mut fields = Fields::of(&view, &source);
         let hits = self.scan(&view);
-        let phrases = self.phrases(&hits);
+        let phrases = self.phrases(&hits, view.bytes());
         for hit in &hits {
             let words = self.compiled.code_words.get(hit.literal as usize).map_or(&[][..], Vec::as_slice);
             if words.is_empty() {
@@ -291,7 +297,7 @@ impl Classifier {
         left && right
     }
 
-    fn phrases(&self, hits: &[Hit]) -> Vec<(u32, (usize, usize))> {
+    fn phrases(&self, hits: &[Hit], text: &[u8]) -> Vec<(u32, (usize, usize))> {
         let mut found: Vec<(u32, (usize, usize))> = Vec::new();
         for hit in hits {
             for &phrase in self.compiled.begins.get(hit.literal as usize).into_iter().flatten() {
@@ -302,7 +308,7 @@ impl Classifier {
                 else {
                     continue;
                 };
-                if let Some(end) = rest_of(parts.get(1..).unwrap_or_default(), hits, hit.end) {
+                if let Some(end) = rest_of(parts.get(1..).unwrap_or_default(), hits, hit.end, text) {
                     found.push((phrase, (hit.start as usize, end as usize)));
                 }
             }
@@ -366,7 +372,7 @@ impl Classifier {
         }
         if !matcher.codes.is_empty() {
             let found = code_of(reading, matcher.codes)?;
-            span = span.or(found);
+            span = span.or(found.span);
         }
         if !matcher.no_codes.is_empty() && code_of(reading, matcher.no_codes).is_some() {
             return None;
@@ -386,6 +392,7 @@ impl Classifier {
                 hint: reading.hint.as_ref(),
                 tokens: reading.tokens,
                 body_len: signal.body.len(),
+                body: front(signal.body),
             };
             if !matcher.facts.iter().all(|fact: &Fact| known.holds(*fact)) {
                 return None;
@@ -394,7 +401,7 @@ impl Classifier {
         Some((row, span))
     }
 
-    fn operator_holds(&self, reading: &Reading<'_>, index: usize) -> Option<Option<(usize, usize)>> {
+    fn operator_holds(&self, reading: &Reading<'_>, index: usize) -> Option<Found> {
         let rule = self.operators.get(index)?;
         let signal = &reading.signal;
         if rule.provider.as_deref().is_some_and(|name| !is_provider(signal, name))
@@ -420,11 +427,11 @@ impl Classifier {
             let found = regex.find(&head)?;
             span = Some((found.start(), found.end()));
         }
-        Some(span)
+        Some(Found { span })
     }
 
     fn operator_match(&self, reading: &Reading<'_>, index: usize) -> Option<Match> {
-        let span = self.operator_holds(reading, index)?;
+        let span = self.operator_holds(reading, index)?.span;
         let rule = self.operators.get(index)?;
         Some(Match {
             rule: rule.id.clone(),
@@ -508,7 +515,7 @@ impl Classifier {
     fn verdict(&self, reading: Option<&Reading<'_>>, winner: Winner, level: usize) -> Verdict {
         let (rule, tier, reason, scope, span) = match (winner, reading) {
             (Winner::Operator(index), Some(reading)) => {
-                let span = self.operator_holds(reading, index).flatten();
+                let span = self.operator_holds(reading, index).and_then(|found| found.span);
                 match self.operators.get(index) {
                     Some(rule) => (rule.id.clone(), Tier::Operator, rule.reason, rule.scope, span),
                     None => nothing(),
@@ -553,7 +560,7 @@ fn stands_alone(around: &str, word: &str) -> bool {
 }
 
 /// Where the phrase ends whose remaining parts are `parts`, if they follow within their gaps.
-fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], end: u32) -> Option<u32> {
+fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], end: u32, text: &[u8]) -> Option<u32> {
     let Some(((choices, reach), rest)) = parts.split_first() else { return Some(end) };
     let last = end.saturating_add(*reach);
     choices.iter().find_map(|&literal| {
@@ -562,7 +569,19 @@ fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], end: u32) -> Option<u32> {
         hits.get(from..)?
             .iter()
             .take_while(|hit| hit.literal == literal && hit.start <= last)
-            .find_map(|hit| rest_of(rest, hits, hit.end))
+            .filter(|hit| one_field(text.get(end as usize..hit.start as usize).unwrap_or_default()))
+            .find_map(|hit| rest_of(rest, hits, hit.end, text))
+    })
+}
+
+/// Whether a gap stays inside one string: it does not cross from one field of an object into the next.
+fn one_field(gap: &[u8]) -> bool {
+    !gap.windows(4).any(|window| {
+        matches!(
+            window,
+            [b'"' | b'\'', b',' | b':', b'"' | b'\'' | b'{' | b'[', _]
+                | [b'"' | b'\'', b',' | b':', b' ', b'"' | b'\'' | b'{' | b'[']
+        )
     })
 }
 
@@ -608,7 +627,7 @@ fn header_codes(signal: &Signal<'_>) -> Vec<String> {
         .collect()
 }
 
-fn code_of(reading: &Reading<'_>, wanted: &[&str]) -> Option<Option<(usize, usize)>> {
+fn code_of(reading: &Reading<'_>, wanted: &[&str]) -> Option<Found> {
     let is = |code: &str| {
         wanted.iter().any(|wanted| match wanted.strip_suffix('*') {
             Some(prefix) => {
@@ -622,9 +641,15 @@ fn code_of(reading: &Reading<'_>, wanted: &[&str]) -> Option<Option<(usize, usiz
         })
     };
     if reading.signal.code.is_some_and(is) || header_codes(&reading.signal).iter().any(|code| is(code)) {
-        return Some(None);
+        return Some(Found { span: None });
     }
-    reading.fields.codes.iter().find(|field| is(&field.value)).map(|field| Some(field.span))
+    reading.fields.codes.iter().find(|field| is(&field.value)).map(|field| Found { span: Some(field.span) })
+}
+
+/// The valid text at the front of a body, as far as facts look.
+fn front(body: &[u8]) -> &str {
+    let bytes = body.get(..body.len().min(4096)).unwrap_or_default();
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }
 
 /// The text, redacted first and then cut.

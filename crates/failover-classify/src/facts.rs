@@ -19,6 +19,8 @@ pub(crate) struct Known<'a> {
     pub(crate) hint: Option<&'a RetryHint>,
     pub(crate) tokens: Option<Tokens>,
     pub(crate) body_len: usize,
+    /// The front of the body as text.
+    pub(crate) body: &'a str,
 }
 
 /// Words that only repeat a status or name the wrapper.
@@ -109,8 +111,20 @@ impl Known<'_> {
             }),
             Fact::EmptyAnswer => empty_answer(self.view.bytes()),
             Fact::Short => self.body_len <= 400,
+            Fact::Prose => self.prose(),
             Fact::NoStatus => self.status.is_none(),
         }
+    }
+
+    /// A list in Markdown, or a text of many sentences, without anything structured in it.
+    fn prose(&self) -> bool {
+        let text = self.body;
+        let marks = ["\n- ", "\n* ", "\n1. ", "\n2. ", "\n3. "]
+            .iter()
+            .map(|mark| text.matches(mark).count())
+            .sum::<usize>();
+        let marks = marks + usize::from(text.starts_with("- "));
+        marks >= 2 && !text.contains('{') && !text.contains("\n    at ")
     }
 
     /// Header names have hyphens, fields and texts have none.
@@ -123,12 +137,10 @@ impl Known<'_> {
         if text.len() >= 400 {
             return false;
         }
-        text.split(|byte| !byte.is_ascii_alphabetic() && *byte < 0x80)
+        String::from_utf8_lossy(text)
+            .split(|ch: char| !ch.is_alphabetic())
             .filter(|word| word.len() > 1)
-            .filter(|word| !STATUS_WORDS.iter().any(|known| known.as_bytes() == *word))
-            .take(1)
-            .count()
-            == 0
+            .all(|word| STATUS_WORDS.contains(&word))
     }
 }
 
@@ -148,6 +160,9 @@ fn empty_answer(text: &[u8]) -> bool {
     }
     let squeezed: Vec<u8> = text.iter().copied().filter(|byte| *byte != b' ').collect();
     let text = squeezed.as_slice();
+    if text == b"data:[done]" {
+        return true;
+    }
     if has(text, "\"toolcalls\":[{")
         || has(text, "\"tooluse\"")
         || has(text, "\"functioncall\":{")

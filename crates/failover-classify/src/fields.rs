@@ -227,6 +227,8 @@ impl Fields {
         let after = text.get(at + 3..).unwrap_or_default();
         if before.last().is_some_and(|&b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'/' | b'#' | b'$'))
             || after.first().is_some_and(u8::is_ascii_alphanumeric)
+            || after.starts_with(b" is ")
+            || after.starts_with(b" was ")
             || after.first() == Some(&b'.') && after.get(1).is_some_and(u8::is_ascii_digit)
         {
             return;

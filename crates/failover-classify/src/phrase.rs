@@ -37,11 +37,11 @@ pub(crate) fn parse(phrase: &str) -> Result<Vec<Part>, String> {
                 continue;
             }
             let open = choices.iter().any(|choice| choice.ends_with('*'));
-            parts.push(part(choices, reach)?);
+            parts.push(part(&choices, reach)?);
             reach = if open { TAIL } else { 1 };
             choices = next;
         }
-        parts.push(part(choices, reach)?);
+        parts.push(part(&choices, reach)?);
     }
     Ok(parts)
 }
@@ -86,7 +86,7 @@ fn expand(unit: &str) -> Result<Vec<String>, String> {
     Ok(choices)
 }
 
-fn part(choices: Vec<String>, reach: u32) -> Result<Part, String> {
+fn part(choices: &[String], reach: u32) -> Result<Part, String> {
     let choices = choices
         .iter()
         .map(|choice| {

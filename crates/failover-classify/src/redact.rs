@@ -134,10 +134,7 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
         if let Some(offset) = known(value) {
             ranges.push(value_at + offset..end);
             named = false;
-        } else if asked && looks_secret(value) {
-            ranges.push(value_at..end);
-            named = false;
-        } else if value.len() >= 32 && is_dense(value) {
+        } else if asked && looks_secret(value) || value.len() >= 32 && is_dense(value) {
             ranges.push(value_at..end);
             named = false;
         } else {

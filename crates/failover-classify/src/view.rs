@@ -132,7 +132,6 @@ impl View {
     #[inline]
     fn ascii(&mut self, byte: u8, from: usize) {
         match byte {
-            b'a'..=b'z' | b'0'..=b'9' => self.push(byte, from),
             b'A'..=b'Z' => self.push(byte | 0x20, from),
             b'_' | b'-' | 0..=b' ' | 0x7f => self.space(from),
             b'`' | b'*' => {}
@@ -155,7 +154,7 @@ impl View {
             }
             match byte {
                 b'\\' => i = self.escape(bytes, i, base),
-                b'<' if self.html_at(source, i) => i = self.page(source, i, base),
+                b'<' if Self::html_at(source, i) => i = self.page(source, i, base),
                 b'-' if bytes.get(i + 1).is_some_and(u8::is_ascii_digit)
                     && i.checked_sub(1)
                         .and_then(|p| bytes.get(p))
@@ -235,7 +234,7 @@ impl View {
         start + 1
     }
 
-    fn html_at(&self, source: &str, at: usize) -> bool {
+    fn html_at(source: &str, at: usize) -> bool {
         ["<html", "<!doctype", "<head>", "<body>", "<center>"].iter().any(|tag| has_at(source, at, tag))
     }
 

@@ -117,7 +117,7 @@ fn number(text: &str) -> Option<(u128, u32, &str)> {
                 end = at + 1;
             }
             b'.' if after.is_none() && at > 0 && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
-                after = Some(0)
+                after = Some(0);
             }
             b',' if after.is_none()
                 && at > 0
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_bare_number_needs_a_unit() {
         assert_eq!(leading("60", None), None);
-        assert_eq!(leading("60", Some(SECONDS)).unwrap().0, Duration::from_secs(60));
+        assert_eq!(leading("60", Some(SECONDS)).unwrap().0, Duration::from_mins(1));
         assert_eq!(leading("99999999999999999999999999999", Some(SECONDS)), None);
     }
 }

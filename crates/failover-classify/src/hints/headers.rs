@@ -134,14 +134,14 @@ mod tests {
     use test_case::test_case;
 
     // spec: C-20
-    #[test_case("retry-after", "7", RetryWhen::After(Duration::from_secs(7)); "seconds")]
-    #[test_case("Retry-After", "1.5", RetryWhen::After(Duration::from_millis(1500)); "fraction")]
-    #[test_case("retry-after-ms", "250", RetryWhen::After(Duration::from_millis(250)); "milliseconds")]
+    #[test_case("retry-after", "7", &RetryWhen::After(Duration::from_secs(7)); "seconds")]
+    #[test_case("Retry-After", "1.5", &RetryWhen::After(Duration::from_millis(1500)); "fraction")]
+    #[test_case("retry-after-ms", "250", &RetryWhen::After(Duration::from_millis(250)); "milliseconds")]
     #[test_case("retry-after", "Thu, 01 Jan 2026 00:00:10 GMT",
-        RetryWhen::At(Timestamp::from_millis(1_767_225_610_000)); "date")]
-    #[test_case("retry-after", "1787400000", RetryWhen::At(Timestamp::from_millis(1_787_400_000_000)); "epoch")]
-    fn explicit_headers(name: &str, value: &str, expected: RetryWhen) {
-        assert_eq!(explicit(&[(name, value)]).unwrap().when, expected);
+        &RetryWhen::At(Timestamp::from_millis(1_767_225_610_000)); "date")]
+    #[test_case("retry-after", "1787400000", &RetryWhen::At(Timestamp::from_millis(1_787_400_000_000)); "epoch")]
+    fn explicit_headers(name: &str, value: &str, expected: &RetryWhen) {
+        assert_eq!(explicit(&[(name, value)]).unwrap().when, *expected);
     }
 
     // spec: C-20

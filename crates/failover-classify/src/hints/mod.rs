@@ -7,10 +7,8 @@ pub(crate) mod wall;
 
 use crate::view::View;
 use crate::{RetryHint, RetryWhen, Signal};
-use std::time::Duration;
 
-/// The best statement of the signal. Headers speak first, then fields, then text; a field and a text that agree
-/// within a second are one statement, and the finer one counts.
+/// The best statement of the signal. Headers speak first, then fields, then text.
 pub(crate) fn read(
     signal: &Signal<'_>,
     view: &View,
@@ -27,12 +25,6 @@ pub(crate) fn read(
     let said = text::said(view, source);
     match (field, said) {
         (Some(mut field), Some(said)) => {
-            if let (RetryWhen::After(coarse), RetryWhen::After(fine)) = (&field.when, &said.when)
-                && coarse.subsec_nanos() == 0
-                && coarse.abs_diff(*fine) < Duration::from_secs(1)
-            {
-                return Some(RetryHint { also: field.also, ..said });
-            }
             if field.also.is_none() && kind(&field.when) != kind(&said.when) {
                 field.also = Some(said.when);
             }

@@ -254,6 +254,7 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
             .next()
             .is_some_and(|line| line.contains("retrying") && word == "retry in")
         || before.ends_with("will") && word.starts_with("retry")
+        || before.ends_with("with")
         || before.ends_with('(') && word.starts_with("reset after")
         || before.ends_with("timeout")
         || before.ends_with("timed out")

@@ -1,7 +1,7 @@
 //! Codes that mean one thing wherever they stand. A code that a relay's text may contradict names the exception.
 
 use super::code;
-use crate::rule::{Family, Rule, StatusSet};
+use crate::rule::{Fact, Family, Rule, StatusSet};
 use failover_types::FailoverReason::{
     Auth, AuthPermanent, Billing, ContentRefusal, ContextOverflow, EmptyResponse, Format, ModelNotFound,
     Overloaded, RateLimit, ServerError, SessionExpired, Timeout,
@@ -94,6 +94,7 @@ pub(crate) const ROWS: &[Rule] = &[
             "no available channel*",
             "无可用渠道",
         ])
+        .facts(&[Fact::NoHint])
         .evidence("spec:C-3"),
     code(
         "core/code-gone",

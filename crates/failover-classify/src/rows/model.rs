@@ -124,7 +124,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "this model is not available in your",
         "model .. {not available|unavailable|not supported|restricted} .. {region|country|location|plan|subscription|tier|account|zone}",
         "is not available {with|on|for|in} {the|your} .. {plan|region|country|subscription|tier|account}",
-        "{llms|models} are not available in your region",
+        "{llms|models} .. not available in your region",
         "plan .. {not include|not support|does not include|doesn't include|not allow} .. {model|access}",
         "not supported when using codex",
         "only available {to|for|on|in|with} .. {plan|users|tier|subscribers|customers|accounts|members|agents}",

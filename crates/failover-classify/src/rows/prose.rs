@@ -9,6 +9,8 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 }
 
 pub(crate) const ROWS: &[Rule] = &[
+    Rule::new("core/prose", crate::Tier::Message, Family::NotAFailure, Unclassified)
+        .facts(&[Fact::Prose, Fact::NoStatus]),
     row("core/own-fallback", &["llm request failed with an unknown error"])
         .facts(&[Fact::Short])
         .evidence("spec:C-17"),
@@ -39,6 +41,14 @@ pub(crate) const ROWS: &[Rule] = &[
             "to {handle|avoid|fix|implement|prevent} .. {rate limits|rate limiting|timeouts|errors}, ",
             "you {can|should|could|may want to} {implement|use|add|consider|handle} .. {backoff|retry|retries|rate limiting|caching|circuit breaker}",
             "recursion limit of",
+            "common causes",
+            "{有可能是|可能的原因|常见原因}",
+            "for many reasons",
+            "i suggest",
+            "in my opinion",
+            "best practices for",
+            "according to the {docs|documentation}",
+            "non retryable error: 'provider returned error'",
             "maxfilereadtokenexceeded*",
             "requested context size too large for model",
             "token indices sequence length is longer",

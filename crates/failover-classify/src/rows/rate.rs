@@ -101,7 +101,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "request was throttled",
         "requests throttling triggered",
     ])
-    .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required"]),
+    .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required", "负载已饱和", "usage credits are required", "response with no choices"]),
     row("core/rate-concurrency", &[
         "{too many|maximum|max|limit on|limit of|number of|exceeded|reached|high} {concurrent|parallel|simultaneous|in flight} {requests|connections|calls|sessions|request|generations|usage}",
         "{concurrency|concurrent|parallel|parallelism} {limit|limits|quota|request limit|requests limit|usage|requests} {reached|exceeded|hit|exhausted|has been|of|is|for}",

@@ -64,7 +64,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "prompt {injection|attack|jailbreak} {detected|was detected}",
         "jailbreak {detected|attempt}",
         "stream cancelled by {safety|content|moderation|guardrail}*",
-        "generation was {blocked|stopped} .. {safety|policy|filter*}",
+        "generation was {blocked|stopped} .. {safety|policy|policies|filter*}",
         "blocked the {prompt|response|request} .. {safety|policy|block reason|prohibited}",
         "request was blocked by {azure|openai|google|the provider|our}",
         "child sexual abuse",

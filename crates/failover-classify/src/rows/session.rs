@@ -10,8 +10,8 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/session-lost", &[
-        "{conversation|session|thread|previous response|response id|chat session|cached content|cachedcontent|assistant thread|context cache|chat|interaction|container|vector store|session id|conversation id|thread id|prompt cache|previous response id|previous interaction|run|conversation state} {not found|was not found|is not found|does not exist|doesn't exist|has expired|expired|no longer exists|is no longer available|no longer available|has been deleted|was deleted|is expired|is invalid|could not be found|cannot be found|not exist|is gone|has ended|timed out|has timed out|unavailable|is closed|invalid}",
-        "{conversation|session|thread|previous response|response|cached content|cachedcontent|container|interaction|chat} .. {not found|does not exist|doesn't exist|no longer exists|has expired|is expired|could not be found|cannot be found}",
+        "{conversation|session|thread|previous response|response id|chat session|cached content|cachedcontent|assistant thread|context cache|interaction|container|vector store|session id|conversation id|thread id|prompt cache|previous response id|previous interaction|run|conversation state} {not found|was not found|is not found|does not exist|doesn't exist|has expired|expired|no longer exists|is no longer available|no longer available|has been deleted|was deleted|is expired|is invalid|could not be found|cannot be found|not exist|is gone|has ended|timed out|has timed out|unavailable|is closed|invalid}",
+        "{conversation|session|thread|previous response|cached content|cachedcontent|container|interaction} .. {not found|does not exist|doesn't exist|no longer exists|has expired|is expired|could not be found|cannot be found}",
         "no {conversation|session|thread|chat} {found|with|exists|matching|matches}",
         "no {conversation|session|thread} .. found",
         "{unknown|invalid|expired|missing|stale} {session|conversation|thread|previous response|session id|conversation id|thread id|previous response id|cached content|response id}",
@@ -69,6 +69,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "is already in use",
         "host not found",
         "runtime",
+        "conversation config",
         "tool result",
     ]),
 ];

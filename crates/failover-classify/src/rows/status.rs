@@ -16,7 +16,9 @@ const fn status(id: &'static str, set: StatusSet, reason: FailoverReason) -> Rul
 
 /// In the order of statuses.
 pub(crate) const ROWS: &[Rule] = &[
-    status("core/status-400-bare", StatusSet::OneOf(&[400, 422]), Unclassified).facts(&[Fact::Bare]),
+    status("core/status-400-bare", StatusSet::OneOf(&[400, 422]), Unclassified)
+        .facts(&[Fact::Bare])
+        .no_codes(&["invalid_request_error"]),
     status("core/status-400", StatusSet::OneOf(&[400, 422]), Format).facts(&[Fact::Worded]),
     status("core/status-401", StatusSet::OneOf(&[401, 407, 451, 498]), Auth),
     status("core/status-402", StatusSet::OneOf(&[402]), Billing),

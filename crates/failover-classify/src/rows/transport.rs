@@ -255,7 +255,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "erro de {rede|conexão}",
         "conexão {recusada|fechada|perdida|interrompida}",
     ])
-    .none(&["unexpected end of json input .. config", "database", "session file"]),
+    .none(&["invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
     row("core/transport-terminated", &["terminated"]).none(&["process has terminated", "process terminated", "runner"]).facts(&[crate::Fact::Short]).surfaces(&[
         Surface::SdkMessage,

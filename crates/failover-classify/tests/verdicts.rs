@@ -1,0 +1,289 @@
+//! A handful of cases of every kind, the conflicts that the order of precedence settles, and what wrapping must not change.
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+use failover_classify::{Cause, Classifier, Family, OperatorRule, RetryWhen, Signal, Surface, Tier};
+use failover_types::{FailoverReason, Scope, Timestamp};
+use proptest::prelude::*;
+use std::sync::LazyLock;
+use std::time::Duration;
+use test_case::test_case;
+
+static CLASSIFIER: LazyLock<Classifier> = LazyLock::new(|| Classifier::standard().unwrap());
+
+/// Texts that stand for their kind, without a status.
+const TEXTS: &[(&str, &str)] = &[
+    (
+        "rate_limit",
+        "Rate limit reached for gpt-4o on tokens per min (TPM): Limit 30000, Used 14567, Requested 24754. Please try again in 18.642s.",
+    ),
+    ("rate_limit", "Too many concurrent requests, please slow down"),
+    ("overloaded", "The model is overloaded. Please try again later."),
+    ("overloaded", "当前分组上游负载已饱和，请稍后再试"),
+    ("billing", "Your credit balance is too low to access the API."),
+    ("billing", "Insufficient Balance"),
+    ("billing", "残高が不足しています"),
+    ("auth", "Incorrect API key provided: sk-abc. You can find your API key at https://example.com"),
+    ("auth", "Ungültiger API-Schlüssel"),
+    ("auth_permanent", "This organization has been disabled."),
+    ("model_not_found", "The model `gpt-9` does not exist or you do not have access to it."),
+    ("model_not_found", "模型不存在，请检查模型代码"),
+    (
+        "context_overflow",
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens.",
+    ),
+    ("context_overflow", "prompt is too long: 201234 tokens > 200000 maximum"),
+    ("content_refusal", "Your request was rejected as a result of our safety system."),
+    ("session_expired", "No conversation found with session ID: a2e8c8c3"),
+    ("timeout", "upstream request timed out after 60s"),
+    ("timeout", "read tcp 10.0.0.1:443: connection reset by peer"),
+    ("server_error", "The server had an error while processing your request. Sorry about that!"),
+    ("empty_response", "The model returned an empty response"),
+    ("no_error_details", "Unknown error (no error details in response)"),
+];
+
+fn reason_of(signal: &Signal<'_>) -> &'static str {
+    CLASSIFIER.classify(signal).reason.as_str()
+}
+
+// spec: C-6, C-7, C-8, C-9, C-11, C-12, C-13, C-14, C-15, C-18
+#[test]
+fn texts_mean_what_they_say() {
+    for (reason, text) in TEXTS {
+        let verdict = CLASSIFIER.classify(&Signal::text(text));
+        assert_eq!(verdict.reason.as_str(), *reason, "{text} by {}", verdict.evidence.rule);
+    }
+}
+
+// spec: C-3, C-10, C-11, C-16
+#[test_case(Some("openai"), 429, r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#, "billing"; "openai quota")]
+#[test_case(None, 500, r#"{"error":{"message":"internal error: insufficient balance"}}"#, "billing"; "balance in an internal error")]
+#[test_case(Some("google"), 429, r#"{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"33s"}]}}"#, "rate_limit"; "gemini retry info")]
+#[test_case(None, 403, r#"{"error":{"message":"Payment required: add credits to your account"}}"#, "billing"; "billing at 403")]
+#[test_case(None, 402, r#"{"error":"weekly usage limit exhausted, resets tomorrow"}"#, "rate_limit"; "window at 402")]
+#[test_case(Some("openrouter"), 403, r#"{"error":{"message":"Key limit exceeded (daily limit)","code":403}}"#, "billing"; "openrouter key limit")]
+#[test_case(None, 413, r#"{"error":{"message":"Request too large on tokens per minute (TPM): Limit 6000, Requested 6294"}}"#, "rate_limit"; "tokens a minute at 413")]
+#[test_case(None, 413, "<html><head><title>413 Request Entity Too Large</title></head></html>", "context_overflow"; "page 413")]
+#[test_case(None, 403, "<html><head><title>Just a moment...</title><style>.quota{insufficient balance}</style></head></html>", "server_error"; "challenge page")]
+#[test_case(None, 400, "", "unclassified"; "bare 400")]
+#[test_case(None, 429, r#"{"error":{"message":"the model is at capacity","code":"rate_limit_exceeded"}}"#, "overloaded"; "capacity at 429")]
+fn conflicts_are_settled(provider: Option<&str>, status: u16, body: &str, reason: &str) {
+    let mut signal = Signal::new(Surface::Http).with_status(status).with_body(body.as_bytes());
+    if let Some(provider) = provider {
+        signal = signal.with_provider(provider);
+    }
+    let explanation = CLASSIFIER.explain(&signal);
+    assert_eq!(explanation.verdict.reason.as_str(), reason, "{explanation:#?}");
+}
+
+// spec: C-16
+#[test_case("openrouter", "timeout")]
+#[test_case("groq", "unclassified")]
+fn a_row_of_a_provider_is_silent_for_others(provider: &str, reason: &str) {
+    assert_eq!(reason_of(&Signal::text("Provider returned error").with_provider(provider)), reason);
+}
+
+// spec: C-5, C-6c, C-17
+#[test_case("req_0142950312 took 429 tokens on 2024-04-29"; "numbers elsewhere")]
+#[test_case("LLM request failed with an unknown error."; "own fallback text")]
+#[test_case("The vendor's API has a rate limit of 100 calls a minute."; "prose")]
+#[test_case(r#"{"role":"tool","content":"Error: insufficient balance, rate limit reached"}"#; "tool output")]
+fn what_is_no_error_is_left_alone(text: &str) {
+    assert_eq!(reason_of(&Signal::text(text)), "unclassified");
+}
+
+// spec: C-6b, C-14
+#[test]
+fn a_request_larger_than_the_limit_blames_the_request() {
+    let text = "Request too large for model on tokens per minute (TPM): Limit 8000, Requested 8098, please reduce your message size";
+    let verdict = CLASSIFIER.classify(&Signal::text(text));
+    assert_eq!((verdict.reason, verdict.scope), (FailoverReason::RateLimit, Scope::Request));
+    let tokens = verdict.tokens.unwrap();
+    assert_eq!((tokens.observed, tokens.allowed), (Some(8098), Some(8000)));
+}
+
+// spec: C-2
+#[test]
+fn the_span_is_what_matched() {
+    let body = "{\"error\": {\"message\": \"Your account has INSUFFICIENT\\n balance\"}}";
+    let verdict =
+        CLASSIFIER.classify(&Signal::new(Surface::Http).with_status(403).with_body(body.as_bytes()));
+    let (start, end) = verdict.evidence.span.unwrap();
+    assert_eq!(&body[start..end], "INSUFFICIENT\\n balance");
+    let nothing = CLASSIFIER.classify(&Signal::text("zxcv"));
+    assert_eq!((nothing.evidence.rule.as_str(), nothing.evidence.span), ("core/unclassified", None));
+}
+
+// spec: C-19
+#[test]
+fn chains_are_read_from_the_outside() {
+    let timeout = [Cause::new("TimeoutError: the request timed out")];
+    let abort = Signal::text("AbortError: This operation was aborted");
+    assert_eq!(reason_of(&abort), "aborted");
+    assert_eq!(reason_of(&abort.with_causes(&timeout)), "timeout");
+    let lock = Signal::new(Surface::Local).with_body(b"session file locked (timeout 60000ms)");
+    assert_eq!(reason_of(&lock), "local_coordination");
+    let told = [Cause::new("Too many requests").with_status(429)];
+    assert_eq!(reason_of(&lock.with_causes(&told)), "rate_limit");
+    let endless = [Cause::new("wrapped"); 400];
+    assert_eq!(reason_of(&Signal::text("outer").with_causes(&endless)), "unclassified");
+    assert_eq!(reason_of(&Signal::new(Surface::Cancelled).with_body(b"Rate limit reached")), "aborted");
+}
+
+// spec: C-20
+#[test_case("usage limit reached|1755615600", None, Some(1_755_615_600_000))]
+#[test_case("Rate limit exceeded. Retrying in 5 seconds (attempt 2/10)", None, None)]
+#[test_case("Rate limit exceeded, please retry after 7m12.5s", Some(432_500), None)]
+#[test_case("请求过于频繁，请在 30 秒后重试", Some(30_000), None)]
+#[test_case(
+    r#"{"error":{"type":"usage_limit_reached","resets_at":1777936568,"resets_in_seconds":13872}}"#,
+    Some(13_872_000),
+    Some(1_777_936_568_000)
+)]
+fn hints_are_the_provider_s_own_words(text: &str, after: Option<u64>, at: Option<u64>) {
+    let hint = CLASSIFIER.classify(&Signal::text(text)).hint;
+    assert_eq!(
+        hint.as_ref().and_then(failover_classify::RetryHint::after).map(failover_types::millis),
+        after
+    );
+    assert_eq!(hint.as_ref().and_then(failover_classify::RetryHint::at).map(Timestamp::as_millis), at);
+}
+
+// spec: C-20
+#[test]
+fn nonsense_hints_resolve_to_nothing() {
+    let now = Timestamp::from_millis(1_767_268_800_000);
+    let far = failover_classify::RetryHint::new(RetryWhen::After(Duration::from_hours(32 * 24)), "text");
+    let past = failover_classify::RetryHint::new(RetryWhen::At(Timestamp::from_millis(5)), "text");
+    let near = failover_classify::RetryHint::new(RetryWhen::After(Duration::from_secs(5)), "text");
+    assert_eq!((far.resolve(now), past.resolve(now)), (None, None));
+    assert_eq!(near.resolve(now), Some(now.after(Duration::from_secs(5))));
+}
+
+// spec: C-21
+#[test]
+fn rules_of_an_operator_come_right_after_the_local_tier() {
+    let rules = [OperatorRule::new("house-proxy", FailoverReason::Overloaded)
+        .with_contains("Insufficient balance")
+        .with_status(500)];
+    let classifier = Classifier::standard().unwrap().with_operator_rules(&rules).unwrap();
+    let signal = Signal::new(Surface::Http).with_status(500).with_body(b"insufficient  BALANCE");
+    let verdict = classifier.classify(&signal);
+    assert_eq!(verdict.evidence.rule, "operator/house-proxy");
+    assert_eq!((verdict.reason, verdict.evidence.tier), (FailoverReason::Overloaded, Tier::Operator));
+    let cancelled = Signal::new(Surface::Cancelled).with_status(500).with_body(b"insufficient balance");
+    assert_eq!(classifier.classify(&cancelled).reason, FailoverReason::Aborted);
+}
+
+// spec: C-21
+#[test_case(OperatorRule::new("Bad Id", FailoverReason::Auth).with_status(500), "id")]
+#[test_case(OperatorRule::new("empty", FailoverReason::Auth), "id")]
+#[test_case(OperatorRule::new("regex", FailoverReason::Auth).with_regex("("), "regex")]
+#[test_case(OperatorRule::new("status", FailoverReason::Auth).with_status(42), "status")]
+#[expect(clippy::needless_pass_by_value, reason = "test cases own their values")]
+fn broken_rules_of_an_operator_are_refused(rule: OperatorRule, field: &str) {
+    let error = Classifier::standard().unwrap().with_operator_rules(&[rule]).unwrap_err();
+    assert_eq!(error.field, field);
+}
+
+// spec: C-23
+#[test]
+fn evidence_holds_no_secret() {
+    let body = "Incorrect API key provided: sk-proj-abcdefghij0123456789. Contact jane@example.com";
+    let verdict = CLASSIFIER.classify(&Signal::text(body));
+    let written = serde_json::to_string(&verdict).unwrap();
+    assert!(!written.contains("abcdefghij") && !written.contains("jane@"), "{written}");
+}
+
+// spec: C-22
+#[test]
+fn huge_and_deep_bodies_are_harmless() {
+    let deep = "[".repeat(100_000);
+    let huge = vec![b'a'; 10 * 1024 * 1024];
+    let mut ends = huge.clone();
+    ends.extend_from_slice(b" insufficient balance");
+    assert_eq!(reason_of(&Signal::text(&deep)), "unclassified");
+    assert_eq!(reason_of(&Signal::new(Surface::Http).with_body(&huge)), "unclassified");
+    assert_eq!(reason_of(&Signal::new(Surface::Http).with_body(&ends)), "billing");
+}
+
+// spec: C-3, C-16
+#[test]
+fn the_table_is_sound() {
+    for rule in CLASSIFIER.rows() {
+        assert!(!rule.evidence.is_empty(), "{}", rule.id);
+        assert!(rule.id.starts_with("core/") || !rule.matcher.providers.is_empty(), "{}", rule.id);
+    }
+    let order: Vec<(Tier, Family)> = CLASSIFIER.rows().map(|rule| (rule.tier, rule.family)).collect();
+    assert!(order.is_sorted());
+}
+
+// spec: C-3
+#[test]
+fn rows_of_one_family_agree() {
+    for (_, text) in TEXTS {
+        let matched = CLASSIFIER.explain(&Signal::text(text)).matched;
+        let first = matched.first().unwrap();
+        for other in matched.iter().filter(|other| (other.tier, other.family) == (first.tier, first.family)) {
+            assert_eq!(other.reason, first.reason, "{} and {} on {text}", first.rule, other.rule);
+        }
+    }
+}
+
+/// Wraps a text the way clients, proxies and logs do.
+fn wrap(text: &str, how: u8) -> String {
+    let json = |text: &str| serde_json::json!({ "error": { "message": text } }).to_string();
+    match how {
+        0 => format!("Error: {text}"),
+        1 => json(text),
+        2 => json(&json(text)),
+        3 => json(&json(&json(text))),
+        4 => format!("event: error\ndata: {}\n\n", json(text)),
+        5 => format!("  {}\n", text.replace(". ", ".\n    ")),
+        6 => format!("openai.APIError: {text} | cause: Error: {text}"),
+        7 => format!("Error code: 418 - {{'error': {{'message': \"{text}\", 'param': None}}}}"),
+        8 => format!("Unhandled rejection {text}\n    at Object.<anonymous> (/app/index.js:10:15)"),
+        _ => text.to_uppercase(),
+    }
+}
+
+proptest! {
+    // spec: C-5, C-19
+    #[test]
+    fn wrapping_keeps_the_meaning(case in 0..TEXTS.len(), how in 0..9_u8) {
+        let (reason, text) = TEXTS[case];
+        let plain = CLASSIFIER.classify(&Signal::text(text));
+        let wrapped = wrap(text, how);
+        let verdict = CLASSIFIER.classify(&Signal::text(&wrapped));
+        prop_assert_eq!(verdict.reason.as_str(), reason, "{} by {}", wrapped, verdict.evidence.rule);
+        prop_assert_eq!(verdict.scope, plain.scope);
+        prop_assert_eq!(verdict.hint, plain.hint);
+    }
+
+    // spec: C-1, C-2, C-22
+    #[test]
+    fn any_bytes_give_one_verdict(body in proptest::collection::vec(any::<u8>(), 0..2000), status in proptest::option::of(any::<u16>())) {
+        let mut signal = Signal::new(Surface::Http).with_body(&body);
+        signal.status = status;
+        let verdict = CLASSIFIER.classify(&signal);
+        prop_assert_eq!(&verdict, &CLASSIFIER.classify(&signal));
+        if let Some((start, end)) = verdict.evidence.span {
+            prop_assert!(start < end && end <= body.len());
+        }
+    }
+
+    // spec: C-2, C-22
+    #[test]
+    fn spans_stand_on_boundaries(case in 0..TEXTS.len(), front in "\\PC{0,20}", back in "\\PC{0,20}") {
+        let text = format!("{front} {} {back}", TEXTS[case].1);
+        if let Some((start, end)) = CLASSIFIER.classify(&Signal::text(&text)).evidence.span {
+            prop_assert!(text.is_char_boundary(start) && text.is_char_boundary(end), "{start}..{end} of {text}");
+        }
+    }
+
+    // spec: C-22, C-23
+    #[test]
+    fn redaction_is_total_and_settles(text in "\\PC{0,200}") {
+        let once = failover_classify::redact(&text).into_owned();
+        prop_assert_eq!(failover_classify::redact(&once).into_owned(), once);
+    }
+}

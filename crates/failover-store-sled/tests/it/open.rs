@@ -78,3 +78,21 @@ fn every_file_is_readable_by_its_owner_only() {
     }
     assert!(seen >= 5, "only {seen} files looked at");
 }
+
+// spec: K-5
+#[tokio::test]
+async fn space_stays_bounded_over_many_overwrites() {
+    let dir = private_dir();
+    let store = open(dir.path());
+    let mut versions = vec![None; 100];
+    for step in 0..60_000_usize {
+        let slot = versions.get_mut(step % 100).unwrap();
+        let expect = slot.map_or(Expect::Absent, Expect::Version);
+        let text = format!("{step:0>200}");
+        *slot = put(&store, &(step % 100).to_string(), expect, Some(&text), WriteOptions::soft()).await;
+    }
+    // 12 MB were written over 20 kB: some segments of 4 MB are all that may be left of it.
+    let health = store.health().unwrap();
+    assert_eq!(health.live, 100);
+    assert!(health.bytes <= 48 * 1024 * 1024, "{} bytes", health.bytes);
+}

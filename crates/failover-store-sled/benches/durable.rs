@@ -52,7 +52,8 @@ fn open() -> (tempfile::TempDir, SledStore) {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
     println!("writers  swaps/s      p50      p99");
     for writers in [1, 8, 64] {
         let (_dir, store) = open();
@@ -80,7 +81,11 @@ fn main() {
             *slot = Some(put(&store, &key, expect, WriteOptions::soft()).await);
             if (step + 1) % 250_000 == 0 {
                 let bytes = store.health().unwrap().bytes;
-                println!("{:>7} soft overwrites of 1000 keys: {bytes} bytes, {:.1?}", step + 1, begin.elapsed());
+                println!(
+                    "{:>7} soft overwrites of 1000 keys: {bytes} bytes, {:.1?}",
+                    step + 1,
+                    begin.elapsed()
+                );
             }
         }
     });

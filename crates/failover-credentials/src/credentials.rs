@@ -1,8 +1,12 @@
 //! From a profile to a secret that can be sent.
 
 use crate::{Profiles, RefreshFault, Refresher, Secrets, SourceError};
+use failover_classify::Surface;
+use failover_provider::AttemptFailure;
 use failover_store::StoreError;
-use failover_types::{Clock, Credential, FailoverReason, OAuth, ProfileId, ResolvedCredential, Secret};
+use failover_types::{
+    Clock, Credential, FailoverReason, OAuth, ProfileId, ProviderId, ResolvedCredential, Secret,
+};
 use std::sync::Arc;
 
 /// Why a profile has no secret that can be sent.
@@ -59,6 +63,36 @@ impl CredentialError {
             }
             Self::Refresh(fault) => fault.reason(),
             Self::Store { .. } => FailoverReason::LocalCoordination,
+        }
+    }
+}
+
+impl CredentialError {
+    /// The failure of the attempt that needed the secret: the provider's own answer where it gave one, else one that
+    /// classifies to [`CredentialError::reason`]. No secret is in it.
+    pub fn into_failure(self, provider: ProviderId) -> AttemptFailure {
+        let local = || AttemptFailure::new(provider.clone(), Surface::Local);
+        match self {
+            Self::Refresh(
+                RefreshFault::Refused { answer: Some(answer), .. }
+                | RefreshFault::Unreachable { answer: Some(answer), .. },
+            ) => answer,
+            Self::Refresh(RefreshFault::Unreachable { answer: None, .. }) => {
+                AttemptFailure::new(provider, Surface::Transport).with_code("ETIMEDOUT")
+            }
+            Self::Store { .. } | Self::Refresh(RefreshFault::Store { .. }) => {
+                local().with_body(b"the local credential store is locked or not available")
+            }
+            Self::Refresh(RefreshFault::Refused { permanent: true, .. }) => {
+                local().with_status(401).with_body(b"invalid_grant: the refresh token was revoked")
+            }
+            Self::Missing { .. }
+            | Self::Expired { .. }
+            | Self::Source { .. }
+            | Self::Unknown { .. }
+            | Self::Refresh(
+                RefreshFault::Refused { .. } | RefreshFault::Gone { .. } | RefreshFault::NoRefresher { .. },
+            ) => local().with_status(401).with_body(b"the credential is missing or has expired"),
         }
     }
 }
@@ -147,4 +181,44 @@ fn bearer(profile: &ProfileId, pair: OAuth) -> ResolvedCredential {
     resolved.project_id = pair.project_id;
     resolved.enterprise_url = pair.enterprise_url;
     resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use failover_classify::{AsSignal, Classifier};
+
+    // spec: A-19, C-12
+    #[test]
+    fn a_failure_classifies_to_the_reason_that_the_error_names() {
+        let classifier = Classifier::standard().unwrap();
+        let profile = || ProfileId::new("acme:p").unwrap();
+        let provider = ProviderId::new("acme").unwrap();
+        let store = || StoreError::Unavailable { place: "here".into(), why: "gone".into() };
+        let revoked = AttemptFailure::new(provider.clone(), Surface::Http)
+            .with_status(400)
+            .with_body(br#"{"error":"invalid_grant","error_description":"Token has been revoked."}"#);
+        let down = AttemptFailure::new(provider.clone(), Surface::Http).with_status(504);
+        let refused = |permanent, answer| RefreshFault::Refused { profile: profile(), permanent, answer };
+        let errors = [
+            CredentialError::Missing { profile: profile() },
+            CredentialError::Expired { profile: profile() },
+            CredentialError::Source { profile: profile(), source: SourceError::NoCommand },
+            CredentialError::Store { profile: profile(), source: store() },
+            refused(true, Some(revoked)).into(),
+            refused(true, None).into(),
+            refused(false, None).into(),
+            RefreshFault::Unreachable { profile: profile(), answer: Some(down) }.into(),
+            RefreshFault::Unreachable { profile: profile(), answer: None }.into(),
+            RefreshFault::Gone { profile: profile() }.into(),
+            RefreshFault::NoRefresher { profile: profile(), provider: provider.clone() }.into(),
+            RefreshFault::Store { profile: profile(), why: "gone".into() }.into(),
+        ];
+        for error in errors {
+            let (text, reason) = (error.to_string(), error.reason());
+            let failure = error.into_failure(provider.clone());
+            let verdict = failure.with_signal(|signal| classifier.classify(signal));
+            assert_eq!(verdict.reason, reason, "{text}: {:?}", verdict.evidence);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use failover_auth::{
     HowFresh, LeaseClaim, LeaseTerms, Refresh, RefreshEnd, RefreshEvent, RefreshFailure, RefreshPolicy,
     RefreshStep,
 };
-use failover_provider::{RefreshError, TokenRefresher};
+use failover_provider::{AttemptFailure, RefreshError, TokenRefresher};
 use failover_store::StoreError;
 use failover_types::{Clock, FailoverReason, Lane, OAuth, ProfileId, ProviderId, Secret};
 use std::collections::HashMap;
@@ -34,12 +34,16 @@ pub enum RefreshFault {
         profile: ProfileId,
         /// Whether it will never be accepted again.
         permanent: bool,
+        /// The provider's answer.
+        answer: Option<AttemptFailure>,
     },
     /// The provider could not be reached, or another process took too long. The old token is kept.
     #[error("the login of {profile} could not be renewed now; it is kept, and renewed at the next try")]
     Unreachable {
         /// Which profile.
         profile: ProfileId,
+        /// How the provider failed, if it was asked.
+        answer: Option<AttemptFailure>,
     },
     /// There is no such login any more.
     #[error("there is no login {profile} any more")]
@@ -150,7 +154,7 @@ impl Refresher {
                 return Ok(answer);
             }
         }
-        Err(RefreshFault::Unreachable { profile: profile.clone() })
+        Err(RefreshFault::Unreachable { profile: profile.clone(), answer: None })
     }
 
     async fn join(&self, profile: &ProfileId, rejected: Option<&Secret>) -> Answer {
@@ -163,7 +167,7 @@ impl Refresher {
             )]
             tokio::spawn(async move { inner.fly(&profile, rejected, landing).await });
         }
-        let lost = || RefreshFault::Unreachable { profile: profile.clone() };
+        let lost = || RefreshFault::Unreachable { profile: profile.clone(), answer: None };
         match flight.wait_for(Option::is_some).await {
             Ok(answer) => answer.clone().unwrap_or_else(|| Err(lost())),
             Err(_) => Err(lost()),
@@ -174,7 +178,7 @@ impl Refresher {
 impl Inner {
     async fn fly(&self, profile: &ProfileId, rejected: Option<Secret>, landing: Landing<Answer>) {
         let mut machine = Refresh::new(self.policy, self.clock.now()).rejecting(rejected);
-        let mut spent = None;
+        let (mut spent, mut refusal) = (None, None);
         let end = loop {
             let step = machine.step().clone();
             if let RefreshStep::Persist { old, .. } = &step {
@@ -183,7 +187,7 @@ impl Inner {
             if let RefreshStep::Done(end) = step {
                 break Ok(end);
             }
-            match self.carry_out(profile, &step).await {
+            match self.carry_out(profile, &step, &mut refusal).await {
                 Ok(event) => machine.handle(event, self.clock.now()),
                 Err(fault) => break Err(fault),
             }
@@ -200,13 +204,18 @@ impl Inner {
             // Given back before the result is told, so that nobody who got it finds the lease still held.
             let _ = self.profiles.release_refresh(profile, &self.holder, self.clock.now()).await;
         }
-        landing.land(end.and_then(|end| answer(end, profile)));
+        landing.land(end.and_then(|end| answer(end, profile, refusal)));
         if let Some((spent, new)) = unsaved {
             self.store_at_last(profile, &spent, &new).await;
         }
     }
 
-    async fn carry_out(&self, profile: &ProfileId, step: &RefreshStep) -> Result<RefreshEvent, RefreshFault> {
+    async fn carry_out(
+        &self,
+        profile: &ProfileId,
+        step: &RefreshStep,
+        refusal: &mut Option<AttemptFailure>,
+    ) -> Result<RefreshEvent, RefreshFault> {
         let failed = |e: StoreError| RefreshFault::Store { profile: profile.clone(), why: e.to_string() };
         match step {
             RefreshStep::Load => match self.profiles.credential(profile).await {
@@ -231,7 +240,7 @@ impl Inner {
                 self.clock.sleep_until(*until).await;
                 Ok(RefreshEvent::Waited)
             }
-            RefreshStep::Call(old) => self.call(profile, old).await,
+            RefreshStep::Call(old) => self.call(profile, old, refusal).await,
             RefreshStep::Persist { old, new } => {
                 Ok(match self.profiles.replace_pair(profile, &self.stored_form(profile, old), new).await {
                     Ok(Some(stands)) if stands == *new => RefreshEvent::Stored,
@@ -244,7 +253,12 @@ impl Inner {
         }
     }
 
-    async fn call(&self, profile: &ProfileId, old: &OAuth) -> Result<RefreshEvent, RefreshFault> {
+    async fn call(
+        &self,
+        profile: &ProfileId,
+        old: &OAuth,
+        refusal: &mut Option<AttemptFailure>,
+    ) -> Result<RefreshEvent, RefreshFault> {
         let provider = old.provider.clone();
         let Some(refresher) = self.providers.get(&provider) else {
             return Err(RefreshFault::NoRefresher { profile: profile.clone(), provider });
@@ -255,6 +269,7 @@ impl Inner {
         tokio::select! {
             biased;
             answer = refresher.refresh(old, now) => Ok(RefreshEvent::Answered(answer.map_err(|error| {
+                *refusal = Some(error.failure().clone());
                 let reason = (self.judge)(&error);
                 match reason.lane() {
                     Lane::AuthPermanent => RefreshFailure::Refused { permanent: true },
@@ -324,12 +339,12 @@ impl Inner {
     }
 }
 
-fn answer(end: RefreshEnd, profile: &ProfileId) -> Answer {
+fn answer(end: RefreshEnd, profile: &ProfileId, answer: Option<AttemptFailure>) -> Answer {
     let profile = profile.clone();
     match end {
         RefreshEnd::Use { pair, .. } => Ok(pair),
-        RefreshEnd::Refused { permanent } => Err(RefreshFault::Refused { profile, permanent }),
-        RefreshEnd::Unreachable => Err(RefreshFault::Unreachable { profile }),
+        RefreshEnd::Refused { permanent } => Err(RefreshFault::Refused { profile, permanent, answer }),
+        RefreshEnd::Unreachable => Err(RefreshFault::Unreachable { profile, answer }),
         RefreshEnd::Gone => Err(RefreshFault::Gone { profile }),
     }
 }

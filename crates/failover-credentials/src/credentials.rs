@@ -80,9 +80,9 @@ impl CredentialError {
             Self::Refresh(RefreshFault::Unreachable { answer: None, .. }) => {
                 AttemptFailure::new(provider, Surface::Transport).with_code("ETIMEDOUT")
             }
-            Self::Store { .. } | Self::Refresh(RefreshFault::Store { .. }) => {
-                local().with_body(b"the local credential store is locked or not available")
-            }
+            Self::Store { .. } | Self::Refresh(RefreshFault::Store { .. }) => local()
+                .with_code("ELOCKED")
+                .with_body(b"the local credential store is locked or not available"),
             Self::Refresh(RefreshFault::Refused { permanent: true, .. }) => {
                 local().with_status(401).with_body(b"invalid_grant: the refresh token was revoked")
             }

@@ -4,8 +4,8 @@
 //! when the store is ready (requirement A-25). No clock, no I/O and no lock across an await.
 
 use crate::plan::{
-    LeaseAnswer, LeaseKind, LeaseStep, OrderProfiles, RecordAnswer, RecordStep, RunPolicy, Slot, Slots,
-    Standing,
+    Candidate, LeaseAnswer, LeaseKind, LeaseStep, OrderProfiles, RecordAnswer, RecordStep, RunPolicy, Slot,
+    Slots, Standing,
 };
 use failover_auth::{
     Availability, Choice, ConfiguredProfile, CooldownPolicy, OrderRequest, Outcome, Pin, ProfileSet,
@@ -285,36 +285,17 @@ impl Health {
     ) -> (LeaseAnswer, Option<LeaseGuard>) {
         let mut board = self.board();
         board.leases.retain(|lease| lease.until > now);
-        let provider = step.model.provider();
-        let standing = board.standing(&step.profile, provider, step.model.model(), now);
-        let mine = |lease: &&Lease| lease.profile == step.profile;
-        let until = match (step.kind, standing) {
-            // Somebody else has found out since the profiles were put in order.
-            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) => {
-                return (LeaseAnswer::Granted, None);
-            }
-            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Out { .. } | Standing::Paused) => {
-                Some(now.after(Duration::from_millis(1)))
-            }
-            (LeaseKind::Cold, Standing::Cold | Standing::Recovering { .. }) => {
-                let most = usize::try_from(policy.cold_start.concurrent).unwrap_or(usize::MAX);
-                let held: Vec<Timestamp> =
-                    board.leases.iter().filter(mine).map(|lease| lease.until).collect();
-                if most > 0 && held.len() >= most { held.into_iter().min() } else { None }
-            }
-            (LeaseKind::Recovering, Standing::Cold | Standing::Recovering { .. }) => board
-                .leases
-                .iter()
-                .filter(mine)
-                .filter(|lease| lease.model == step.model)
-                .map(|lease| lease.until)
-                .max(),
-            (LeaseKind::Probe { interval }, standing) => {
-                board.may_probe(provider, standing, interval, policy, now)
-            }
+        let standing = board.standing(&step.profile, step.model.provider(), step.model.model(), now);
+        let answer = board.may_lease(step, standing, policy, now);
+        let unguarded = match (step.kind, standing) {
+            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) => true,
+            (LeaseKind::Cold | LeaseKind::Recovering | LeaseKind::Probe { .. }, _) => false,
         };
-        if let Some(until) = until {
-            return (LeaseAnswer::Held { until }, None);
+        if unguarded || answer != LeaseAnswer::Granted {
+            return (answer, None);
+        }
+        if let (LeaseKind::Probe { .. }, Standing::Out { until, .. }) = (step.kind, standing) {
+            board.note_probe(step.model.provider(), until, now);
         }
         board.last_lease += 1;
         let id = board.last_lease;
@@ -324,7 +305,25 @@ impl Health {
             model: step.model.clone(),
             until: now.after(Duration::from_millis(policy.probe.lease_ms)),
         });
-        (LeaseAnswer::Granted, Some(LeaseGuard { health: Arc::clone(self), id }))
+        (answer, Some(LeaseGuard { health: Arc::clone(self), id }))
+    }
+
+    /// What [`Health::lease`] would answer. Nothing is granted.
+    pub fn would_lease(&self, step: &LeaseStep, policy: &RunPolicy, now: Timestamp) -> LeaseAnswer {
+        let board = self.board();
+        let standing = board.standing(&step.profile, step.model.provider(), step.model.model(), now);
+        board.may_lease(step, standing, policy, now)
+    }
+
+    /// When a profile is free for `model` again, where all of them are out.
+    pub fn free_at(&self, model: &ModelRef, now: Timestamp) -> Option<Timestamp> {
+        let wanted = OrderProfiles::from(&Candidate::new(model.clone()));
+        let slots = self.slots(&wanted, &Preference::default(), None, now).slots;
+        let until = |slot: &Slot| match slot.standing {
+            Standing::Out { until, .. } => Some(until),
+            Standing::Ready | Standing::Cold | Standing::Recovering { .. } | Standing::Paused => None,
+        };
+        slots.iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
     /// An attempt with the profile has ended in a way that blames nobody: at least it is no stranger any more.
@@ -440,23 +439,47 @@ impl Health {
 }
 
 impl Board {
-    /// When a probe of a provider that is out is allowed; `None` is now (requirement R-6).
-    fn may_probe(
-        &mut self,
-        provider: &ProviderId,
+    /// Whether a profile may be tried under a lease.
+    fn may_lease(
+        &self,
+        step: &LeaseStep,
         standing: Standing,
-        interval: Duration,
         policy: &RunPolicy,
         now: Timestamp,
-    ) -> Option<Timestamp> {
-        if interval.is_zero() {
-            return None;
-        }
-        let (Standing::Out { until: window, .. }, last) = (standing, self.probes.get(provider)) else {
-            return None;
+    ) -> LeaseAnswer {
+        let held = || self.leases.iter().filter(|lease| lease.profile == step.profile && lease.until > now);
+        let until = match (step.kind, standing) {
+            // Somebody else has found out since the profiles were put in order.
+            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) => None,
+            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Out { .. } | Standing::Paused) => {
+                Some(now.after(Duration::from_millis(1)))
+            }
+            (LeaseKind::Cold, Standing::Cold | Standing::Recovering { .. }) => {
+                let most = usize::try_from(policy.cold_start.concurrent).unwrap_or(usize::MAX);
+                let full = most > 0 && held().count() >= most;
+                held().map(|lease| lease.until).min().filter(|_| full)
+            }
+            (LeaseKind::Recovering, Standing::Cold | Standing::Recovering { .. }) => {
+                held().filter(|lease| lease.model == step.model).map(|lease| lease.until).max()
+            }
+            (LeaseKind::Probe { interval }, Standing::Out { until, .. }) if !interval.is_zero() => {
+                self.next_probe(step.model.provider(), until, interval, policy).filter(|next| *next > now)
+            }
+            (LeaseKind::Probe { .. }, _) => None,
         };
-        let same = last.filter(|last| last.window == window);
-        let count = same.map_or(0, |last| last.count);
+        until.map_or(LeaseAnswer::Granted, |until| LeaseAnswer::Held { until })
+    }
+
+    /// When a provider whose window ends at `window` may be probed (requirement R-6).
+    fn next_probe(
+        &self,
+        provider: &ProviderId,
+        window: Timestamp,
+        interval: Duration,
+        policy: &RunPolicy,
+    ) -> Option<Timestamp> {
+        let last = self.probes.get(provider);
+        let count = last.filter(|last| last.window == window).map_or(0, |last| last.count);
         // The failure that opened the window was a look at it, too.
         let concerns = |subject: &&Subject| match subject {
             Subject::Profile(id) => id.provider() == provider.as_str(),
@@ -466,12 +489,13 @@ impl Board {
             self.records.keys().filter(concerns).filter_map(|id| self.stats(id)?.last_failure_at()).max();
         let slow = Duration::from_millis(policy.probe.slow_ms);
         let interval = if count >= policy.probe.per_window { interval.max(slow) } else { interval };
-        let next = last.map(|last| last.last).max(set).map_or(now, |last| last.after(interval));
-        if next > now {
-            return Some(next);
-        }
-        self.probes.insert(provider.clone(), Probes { last: now, window, count: count.saturating_add(1) });
-        None
+        last.map(|last| last.last).max(set).map(|last| last.after(interval))
+    }
+
+    fn note_probe(&mut self, provider: &ProviderId, window: Timestamp, now: Timestamp) {
+        let last = self.probes.get(provider).filter(|last| last.window == window);
+        let count = last.map_or(0, |last| last.count).saturating_add(1);
+        self.probes.insert(provider.clone(), Probes { last: now, window, count });
     }
 }
 

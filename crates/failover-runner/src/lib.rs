@@ -6,11 +6,14 @@
 
 #[cfg(feature = "driver")]
 mod driver;
+mod explain;
 pub mod health;
 pub mod plan;
 pub mod session;
 pub mod simulate;
 mod verdict;
+
+pub use explain::{Explained, Explanation, Fate, explain};
 
 #[cfg(feature = "driver")]
 pub use driver::{

@@ -3,9 +3,10 @@
 use crate::health::Preference;
 use crate::plan::{ClaimStep, Persistence, RunSpec, SettleStep};
 use failover_auth::{Pin, UserPinMode};
+use failover_chain::{Selection, SelectionSource};
 use failover_session::{
-    Claim, PinOwner, SessionEntry, StoredSelection, Ticket, apply_fallback, expired, note_turn, pin_auto,
-    recover, roll_back, settle, settle_origin, ticket,
+    Claim, PinOwner, ProbePolicy, SessionEntry, StoredSelection, Ticket, apply_fallback, expired, note_turn,
+    pin_auto, recover, roll_back, settle, settle_origin, start_probe, ticket,
 };
 use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, Timestamp};
 use std::time::Duration;
@@ -138,4 +139,37 @@ impl SessionRun {
         let pin = pinned(moved.as_ref().unwrap_or(entry), &step.profile);
         pin.or(moved)
     }
+}
+
+/// Which model a run on this session begins with, and who chose it. Pure: where the second part is `Some`, it is to be
+/// written first, and whoever loses that write asks again.
+///
+/// A person's choice stands. An override is kept until its origin is due again (requirement S-7): then this run, and
+/// only the one whose write wins, tries the origin first. `origin_free_at` says when the origin's own cooldown ends.
+pub fn select(
+    entry: &SessionEntry,
+    configured: &Selection,
+    origin_free_at: impl Fn(&ModelRef) -> Option<Timestamp>,
+    policy: &ProbePolicy,
+    now: Timestamp,
+) -> (Selection, Option<SessionEntry>) {
+    match entry.settled_selection() {
+        StoredSelection::Nothing | StoredSelection::Unreadable { .. } => (configured.clone(), None),
+        StoredSelection::User { model } => (chosen(entry, model, SelectionSource::UserOverride), None),
+        StoredSelection::Legacy { model } => (chosen(entry, model, SelectionSource::LegacyOverride), None),
+        StoredSelection::Auto { model, origin } => {
+            let origin = origin.unwrap_or_else(|| configured.model().clone());
+            let source = SelectionSource::AutoOverride { origin: origin.clone() };
+            match start_probe(entry, origin_free_at(&origin), policy, now) {
+                Some(next) if origin == *configured.model() => (configured.clone(), Some(next)),
+                Some(next) => (Selection::new(origin, None, source), Some(next)),
+                None => (Selection::new(model, None, source), None),
+            }
+        }
+    }
+}
+
+fn chosen(entry: &SessionEntry, model: ModelRef, source: SelectionSource) -> Selection {
+    let pin = entry.pin().filter(|pin| pin.owner == PinOwner::User);
+    Selection::new(model, pin.map(|pin| pin.profile), source)
 }

@@ -83,6 +83,13 @@ pub struct LeaseStep {
     pub kind: LeaseKind,
 }
 
+impl LeaseStep {
+    /// Leave to try `profile` for `model`.
+    pub fn new(profile: ProfileId, model: ModelRef, kind: LeaseKind) -> Self {
+        Self { profile, model, kind }
+    }
+}
+
 /// What a lease is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "control flow: every kind has its own limit")]
@@ -187,6 +194,13 @@ pub struct RecordStep {
     pub outcome: Outcome,
     /// The candidate is the run's primary, which is never skipped later (requirement A-20).
     pub primary: bool,
+}
+
+impl RecordStep {
+    /// The outcome of an attempt at a fallback.
+    pub fn new(profile: ProfileId, model: ModelRef, outcome: Outcome) -> Self {
+        Self { profile, model, outcome, primary: false }
+    }
 }
 
 /// What is to be repaired.
@@ -427,8 +441,8 @@ impl Failed {
     }
 }
 
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
+/// How a run ended. The default is a run that found nothing to try.
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Done {
     /// How.
@@ -440,7 +454,7 @@ pub struct Done {
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "control flow: a driver handles every ending")]
 pub enum Ending {
     /// The last attempt answered.
@@ -448,6 +462,7 @@ pub enum Ending {
     /// The last error is the result: it was the only one, or nobody recognized it.
     Itself,
     /// Every candidate failed or was skipped.
+    #[default]
     Exhausted,
     /// The last error concerns the request; the caller must change it.
     Returned,

@@ -26,7 +26,7 @@ pub trait World {
     fn answer(&mut self, step: &AttemptStep, now: Timestamp) -> Answer;
 
     /// What the session wants.
-    fn preference(&mut self, _session: Option<&SessionId>, _model: &ModelRef) -> Preference {
+    fn preference(&mut self, _run: &RunSpec, _model: &ModelRef) -> Preference {
         Preference::default()
     }
 
@@ -38,9 +38,9 @@ pub trait World {
     /// Takes the last claim back.
     fn release(&mut self, _run: &RunSpec, _now: Timestamp) {}
 
-    /// Tells the session who answered; gives the notice that the user sees, if any.
-    fn settle(&mut self, _run: &RunSpec, _step: &SettleStep, _now: Timestamp) -> Option<String> {
-        None
+    /// Tells the session who answered; gives the notices that the user sees.
+    fn settle(&mut self, _run: &RunSpec, _step: &SettleStep, _now: Timestamp) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether the request could be repaired.
@@ -135,6 +135,11 @@ impl<W: World> Engine<W> {
         }
     }
 
+    /// Whether a run of this name was started.
+    pub fn knows(&self, run: &str) -> bool {
+        self.runs.iter().any(|running| &*running.name == run)
+    }
+
     /// How a run ended, once it has.
     pub fn ended(&self, run: &str) -> Option<&Done> {
         self.runs.iter().find(|running| &*running.name == run).and_then(|running| match &running.state {
@@ -211,14 +216,14 @@ impl<W: World> Engine<W> {
         for _ in 0..MOST_STEPS {
             let session = running.spec.session.clone();
             let step = running.plan.next_step();
-            if let Some(what) = super::timeline::tell(&step) {
+            if let Some(what) = super::timeline::tell(&step, self.timeline.start) {
                 self.timeline.push(Entry { at: now, run: Arc::clone(&running.name), what });
             }
             let event = match step {
                 Step::Decision(_) => continue,
                 Step::OrderProfiles(order) => {
                     running.lease = None;
-                    let preference = self.world.preference(session.as_ref(), &order.model);
+                    let preference = self.world.preference(&running.spec, &order.model);
                     Event::Profiles(self.health.slots(&order, &preference, session.as_ref(), now))
                 }
                 Step::Lease(step) => Event::Leased(running.lease(&self.health, &step, now)),
@@ -246,7 +251,7 @@ impl<W: World> Engine<W> {
                 }
                 Step::Repair(kind) => Event::Repaired(self.world.repair(kind)),
                 Step::Settle(step) => {
-                    if let Some(notice) = self.world.settle(&running.spec, &step, now) {
+                    for notice in self.world.settle(&running.spec, &step, now) {
                         let run = Arc::clone(&running.name);
                         self.timeline.push(Entry { at: now, run, what: format!("notice: {notice}") });
                     }

@@ -41,21 +41,19 @@ impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.entries.iter().map(|entry| entry.run.len()).max().unwrap_or(0);
         for entry in &self.entries {
-            let ms = entry.at.since(self.start).as_millis();
-            writeln!(
-                f,
-                "{:>10}  {:width$}  {}",
-                format!("{}.{:03}", ms / 1000, ms % 1000),
-                entry.run,
-                entry.what
-            )?;
+            writeln!(f, "{:>10}  {:width$}  {}", since(entry.at, self.start), entry.run, entry.what)?;
         }
         Ok(())
     }
 }
 
+fn since(at: Timestamp, start: Timestamp) -> String {
+    let ms = at.since(start).as_millis();
+    format!("{}.{:03}", ms / 1000, ms % 1000)
+}
+
 /// What a step tells a reader; `None` for the runner's own bookkeeping.
-pub(super) fn tell(step: &Step) -> Option<String> {
+pub(super) fn tell(step: &Step, start: Timestamp) -> Option<String> {
     Some(match step {
         Step::OrderProfiles(_) | Step::Record(_) => return None,
         Step::Lease(step) => match step.kind {
@@ -109,7 +107,8 @@ pub(super) fn tell(step: &Step) -> Option<String> {
                 Ending::Stopped(reason) => format!("stopped by the {}", reason.code()),
                 Ending::SwitchTo(to) => format!("the user wants {to}"),
             };
-            let soonest = done.soonest.map(|at| format!(", usable again at {at}")).unwrap_or_default();
+            let soonest = done.soonest.map(|at| format!(", usable again at {}", since(at, start)));
+            let soonest = soonest.unwrap_or_default();
             format!("done: {how}{soonest}")
         }
     })

@@ -7,8 +7,7 @@ use failover_runner::plan::{
 };
 use failover_runner::simulate::{Answer, Engine, World};
 use failover_types::{
-    Credential, FailoverReason, ModelRef, ProfileId, ProviderId, RunId, Secret, SecretSource, SessionId,
-    Timestamp,
+    Credential, FailoverReason, ModelRef, ProfileId, ProviderId, RunId, Secret, SecretSource, Timestamp,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,7 +91,7 @@ impl<F: FnMut(&AttemptStep, Timestamp) -> Answer> World for Script<F> {
         (self.answers)(step, now)
     }
 
-    fn preference(&mut self, _session: Option<&SessionId>, _model: &ModelRef) -> Preference {
+    fn preference(&mut self, _run: &RunSpec, _model: &ModelRef) -> Preference {
         self.preference.clone()
     }
 

@@ -12,4 +12,5 @@ mod common;
 mod driver;
 mod fleet;
 mod properties;
+mod scenarios;
 mod table;

@@ -315,15 +315,20 @@ impl Health {
         board.may_lease(step, standing, policy, now)
     }
 
-    /// When a profile is free for `model` again, where all of them are out.
+    /// When the last window for `model` ends, or ended, on the profile where that is soonest; `None` where a profile
+    /// never had one. This is when the origin of a session's override is worth another look (requirement S-7).
     pub fn free_at(&self, model: &ModelRef, now: Timestamp) -> Option<Timestamp> {
         let wanted = OrderProfiles::from(&Candidate::new(model.clone()));
         let slots = self.slots(&wanted, &Preference::default(), None, now).slots;
-        let until = |slot: &Slot| match slot.standing {
-            Standing::Out { until, .. } => Some(until),
-            Standing::Ready | Standing::Cold | Standing::Recovering { .. } | Standing::Paused => None,
+        let board = self.board();
+        let whole = board.stats(&Subject::Provider(model.provider().clone()));
+        let end = |slot: &Slot| {
+            let own = board.stats(&Subject::Profile(slot.profile.clone()));
+            let windows = own.into_iter().chain(whole).flat_map(UsageStats::windows);
+            let ends = windows.filter(|window| window.scope.covers(Some(model.model()))).map(|window| window.until);
+            ends.filter(|until| *until > Timestamp::ZERO).max()
         };
-        slots.iter().map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
+        slots.iter().map(end).collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
     /// An attempt with the profile has ended in a way that blames nobody: at least it is no stranger any more.

@@ -267,6 +267,9 @@ impl Plan {
                     self.last_reason,
                     Some(StepOutcome::NextFallback),
                 );
+                if let Some(decision) = self.decisions.back_mut() {
+                    decision.next = Some(to.model);
+                }
                 for over in self.at + 1..index {
                     if let Some(candidate) = self.walk.get(over) {
                         let model = candidate.model.clone();

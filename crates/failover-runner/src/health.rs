@@ -325,7 +325,8 @@ impl Health {
         let end = |slot: &Slot| {
             let own = board.stats(&Subject::Profile(slot.profile.clone()));
             let windows = own.into_iter().chain(whole).flat_map(UsageStats::windows);
-            let ends = windows.filter(|window| window.scope.covers(Some(model.model()))).map(|window| window.until);
+            let ends =
+                windows.filter(|window| window.scope.covers(Some(model.model()))).map(|window| window.until);
             ends.filter(|until| *until > Timestamp::ZERO).max()
         };
         slots.iter().map(end).collect::<Option<Vec<_>>>()?.into_iter().min()
@@ -455,7 +456,6 @@ impl Board {
         let held = || self.leases.iter().filter(|lease| lease.profile == step.profile && lease.until > now);
         let until = match (step.kind, standing) {
             // Somebody else has found out since the profiles were put in order.
-            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) => None,
             (LeaseKind::Cold | LeaseKind::Recovering, Standing::Out { .. } | Standing::Paused) => {
                 Some(now.after(Duration::from_millis(1)))
             }
@@ -470,7 +470,7 @@ impl Board {
             (LeaseKind::Probe { interval }, Standing::Out { until, .. }) if !interval.is_zero() => {
                 self.next_probe(step.model.provider(), until, interval, policy).filter(|next| *next > now)
             }
-            (LeaseKind::Probe { .. }, _) => None,
+            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) | (LeaseKind::Probe { .. }, _) => None,
         };
         until.map_or(LeaseAnswer::Granted, |until| LeaseAnswer::Held { until })
     }

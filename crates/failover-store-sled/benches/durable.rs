@@ -23,7 +23,7 @@ async fn put(store: &SledStore, key: &Key, expect: Expect, write: WriteOptions) 
     let value = Value::new([b'x'; VALUE_BYTES]);
     match store.swap(key, expect, Some(value), write).await.unwrap() {
         Swap::Done(Some(version)) => version,
-        other => unreachable!("{other:?}"),
+        other @ (Swap::Done(None) | Swap::Lost(_)) => unreachable!("{other:?}"),
     }
 }
 

@@ -8,3 +8,5 @@ pub mod provider;
 pub mod upstream;
 
 pub use clock::ManualClock;
+/// The suite that every store must pass.
+pub use failover_store::conformance as kv;

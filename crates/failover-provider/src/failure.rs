@@ -206,7 +206,7 @@ impl AttemptFailure {
                     *text = text.replace(secret, STRUCK_OUT);
                 }
             };
-            strike_bytes(&mut self.0.body, secret.as_bytes());
+            self.0.body = strike_body(std::mem::take(&mut self.0.body), secret.as_bytes());
             self.0.headers.iter_mut().for_each(|(_, value)| strike(value));
             self.0.code.iter_mut().for_each(strike);
             for cause in &mut self.0.causes {
@@ -223,20 +223,47 @@ impl AttemptFailure {
     }
 }
 
-fn strike_bytes(body: &mut Vec<u8>, secret: &[u8]) {
-    let mut from = 0;
-    let mut struck = Vec::new();
-    let mut changed = false;
-    while let Some(found) = body.get(from..).and_then(|rest| find(rest, secret)) {
-        struck.extend_from_slice(body.get(from..from + found).unwrap_or_default());
+/// Strikes a secret out of a body, also where the body was cut in the middle of it.
+fn strike_body(mut head: Vec<u8>, secret: &[u8]) -> Vec<u8> {
+    let mut tail = head.split_off(head.len().min(BODY_HEAD_BYTES));
+    let cut = !tail.is_empty();
+    let seam: Vec<u8> = last(&head, secret.len()).iter().chain(first(&tail, secret.len())).copied().collect();
+    if find(&seam, secret).is_some() {
+        head.append(&mut tail);
+    } else if cut {
+        let longest =
+            |ends: &dyn Fn(usize) -> bool| (MIN_SECRET_BYTES..secret.len()).rev().find(|at| ends(*at));
+        if let Some(at) = longest(&|at| head.ends_with(first(secret, at))) {
+            head.truncate(head.len() - at);
+            head.extend_from_slice(STRUCK_OUT.as_bytes());
+        }
+        if let Some(at) = longest(&|at| tail.starts_with(last(secret, at))) {
+            tail.splice(..at, STRUCK_OUT.bytes());
+        }
+    }
+    let mut struck = strike_bytes(&head, secret);
+    struck.extend(strike_bytes(&tail, secret));
+    struck
+}
+
+fn first(bytes: &[u8], count: usize) -> &[u8] {
+    bytes.split_at(count.min(bytes.len())).0
+}
+
+fn last(bytes: &[u8], count: usize) -> &[u8] {
+    bytes.split_at(bytes.len().saturating_sub(count)).1
+}
+
+fn strike_bytes(mut body: &[u8], secret: &[u8]) -> Vec<u8> {
+    let mut struck = Vec::with_capacity(body.len());
+    while let Some(found) = find(body, secret) {
+        let (before, rest) = body.split_at(found);
+        struck.extend_from_slice(before);
         struck.extend_from_slice(STRUCK_OUT.as_bytes());
-        from += found + secret.len();
-        changed = true;
+        body = last(rest, rest.len() - secret.len());
     }
-    if changed {
-        struck.extend_from_slice(body.get(from..).unwrap_or_default());
-        *body = struck;
-    }
+    struck.extend_from_slice(body);
+    struck
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
@@ -396,6 +423,27 @@ mod tests {
         assert_eq!(failure.body, b"wrong key [redacted]; [redacted], abc", "a short secret is left alone");
         assert_eq!(failure.headers.first().unwrap().1, "[redacted]");
         assert_eq!(failure.causes.first().unwrap().message, "sent [redacted]");
+    }
+
+    // spec: C-23
+    #[test]
+    fn a_secret_at_the_cut_is_struck_out_too() {
+        let secret = Secret::new("sk-hidden-1234");
+        let at_the_seam = |before: usize, len: usize| {
+            let mut body = vec![b' '; len];
+            let from = BODY_HEAD_BYTES - before;
+            body.splice(from..from + 14, *b"sk-hidden-1234");
+            failure().with_body(&body).without_secrets([&secret]).body.clone()
+        };
+        let whole = at_the_seam(7, BODY_HEAD_BYTES + 100);
+        assert_eq!(whole.iter().filter(|byte| **byte != b' ').count(), STRUCK_OUT.len(), "not cut at all");
+        let cut = at_the_seam(8, BODY_HEAD_BYTES + BODY_TAIL_BYTES + 100);
+        assert_eq!(last(&cut, BODY_TAIL_BYTES + 10), [b"[redacted]", &[b' '; BODY_TAIL_BYTES][..]].concat());
+        let mut body = vec![b' '; BODY_HEAD_BYTES + BODY_TAIL_BYTES + 100];
+        let from = body.len() - BODY_TAIL_BYTES - 4;
+        body.splice(from..from + 14, *b"sk-hidden-1234");
+        let cut = failure().with_body(&body).without_secrets([&secret]).body.clone();
+        assert!(find(&cut, b"dden-1234").is_none() && find(&cut, b"[redacted]").is_some());
     }
 
     // spec: A-3

@@ -1,3 +1,5 @@
+//! Golden requests: one of each kind of server.
+
 use super::*;
 use crate::facts::facts_for;
 use failover_provider::{Effort, Origin};

@@ -1,3 +1,5 @@
+//! What every stream is held to.
+
 use super::*;
 use crate::{Json, Origin, Progress};
 use futures_util::{FutureExt, StreamExt, stream};

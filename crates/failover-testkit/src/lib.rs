@@ -4,6 +4,7 @@
 //! Nothing here touches a network beyond loopback.
 
 mod clock;
+pub mod corpus;
 pub mod provider;
 pub mod upstream;
 

@@ -162,3 +162,55 @@ impl Decoder {
         Some(Opaque::new(self.origin.clone(), name, value.ok()?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::FACTS;
+    use failover_types::ProviderId;
+    use proptest::prelude::*;
+
+    fn decoder() -> Decoder {
+        let origin = Origin::new(ProviderId::new("openrouter").unwrap());
+        let facts = FACTS.iter().find(|facts| facts.id == "openrouter").unwrap();
+        Decoder::new(origin, facts, ReplyHead::default())
+    }
+
+    fn event(data: &str) -> SseEvent {
+        let mut event = SseEvent::default();
+        data.clone_into(&mut event.data);
+        event
+    }
+
+    // spec: P-3
+    #[test]
+    fn a_malformed_event_is_counted_and_skipped() {
+        let mut decoder = decoder();
+        decoder.take(&event("{\"choices\":[{")).unwrap();
+        decoder.take(&event(r#"{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}"#)).unwrap();
+        assert_eq!((decoder.malformed, decoder.ready.pop_front()), (1, Some(ReplyEvent::Text("a".into()))));
+    }
+
+    #[test]
+    fn a_proof_that_is_too_long_is_left_out_whole() {
+        let mut decoder = decoder();
+        let item =
+            format!(r#"{{"choices":[{{"delta":{{"reasoning_details":["{}"]}}}}]}}"#, "x".repeat(700_000));
+        decoder.take(&event(&item)).unwrap();
+        decoder.take(&event(&item)).unwrap();
+        assert_eq!(decoder.take_proof(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_event_is_harmless(data in "\\PC{0,80}", pieces in proptest::collection::vec(prop_oneof![
+            Just("{"), Just("}"), Just("["), Just("]"), Just(":"), Just(","), Just("null"), Just("\"choices\""),
+            Just("\"delta\""), Just("\"content\""), Just("\"tool_calls\""), Just("\"index\""), Just("-1"), Just("\"x\"")
+        ], 0..40)) {
+            let mut decoder = decoder();
+            // Whether it is a fault does not matter; that it does not panic does.
+            let _ = decoder.take(&event(&data));
+            let _ = decoder.take(&event(&pieces.concat()));
+        }
+    }
+}

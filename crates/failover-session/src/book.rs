@@ -106,6 +106,9 @@ pub(crate) struct Episode {
     pub selected: ModelRef,
     pub reason: FailoverReason,
     pub since: Timestamp,
+    /// No selection field says so: the policy is `turn_local`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turn_local: bool,
 }
 
 /// When the origin was last probed. It counts for that origin only.

@@ -164,7 +164,7 @@ pub fn settle(entry: &SessionEntry, claim: &Claim, now: Timestamp) -> Option<Ses
     };
     // Older claims lie below what is settled now: their fields were overwritten already.
     let marker = state.book.claims.drain(..=at).next_back()?;
-    state.served_by(&marker.model, &marker.origin, marker.reason, now);
+    state.served_by(&marker.model, &marker.origin, marker.reason, now, false);
     state.settled.model = marker.group();
     if let Some(pin) = &marker.pin {
         state.settled.pin = pin.group();
@@ -205,7 +205,7 @@ pub fn note_turn(
         return None;
     }
     if served != selected {
-        state.served_by(served, selected, reason, now);
+        state.served_by(served, selected, reason, now, true);
     } else if let Some(episode) = state.book.episode.clone().filter(|it| Some(it.serial) == ticket.episode) {
         state.back_on(selected, &episode.fallback);
     }
@@ -253,7 +253,10 @@ impl SessionEntry {
 
     /// What stands below the claims: what a failed attempt goes back to.
     pub fn settled_selection(&self) -> StoredSelection {
-        State::of(self).settled.model.selection()
+        match self.claims() {
+            [] => self.selection(),
+            _ => State::of(self).settled.model.selection(),
+        }
     }
 
     /// The pinned profile.

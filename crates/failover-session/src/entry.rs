@@ -7,6 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
+use std::sync::Arc;
 
 /// The field that holds this crate's own bookkeeping.
 pub const BOOK_FIELD: &str = "failover";
@@ -14,8 +15,8 @@ pub const BOOK_FIELD: &str = "failover";
 /// Largest entry read, in bytes: a host may keep snapshots of prompts and skills in it.
 const MAX_ENTRY_BYTES: usize = 4 * 1024 * 1024;
 
-/// A name and the bytes of its value.
-type Field = (String, Box<RawValue>);
+/// A name and the bytes of its value, shared: entries are copied often and may be large.
+type Field = (Arc<str>, Arc<RawValue>);
 
 /// A session entry. Values of unknown fields are kept as the bytes that were read, in the order that was read.
 ///
@@ -23,7 +24,10 @@ type Field = (String, Box<RawValue>);
 #[derive(Clone, Default)]
 pub struct SessionEntry {
     fields: Vec<Field>,
-    book: Book,
+    /// What the owned fields say.
+    model: ModelGroup,
+    pin: PinGroup,
+    book: Arc<Book>,
 }
 
 /// Why bytes are not a session entry.
@@ -76,10 +80,12 @@ impl SessionEntry {
             return Err(EntryError::TooLarge { found: bytes.len() });
         }
         let Fields(fields) = serde_json::from_slice(bytes).map_err(EntryError::Json)?;
-        let mut entry = Self { fields, book: Book::default() };
-        if let Some(raw) = entry.field(BOOK_FIELD) {
-            entry.book = Book::read(raw)?;
+        let mut entry = Self { fields, ..Self::default() };
+        if let Some(raw) = entry.field(BOOK_FIELD).filter(|raw| raw.get() != "null") {
+            entry.book = Arc::new(Book::read(raw)?);
         }
+        entry.model = ModelGroup::new(MODEL_FIELDS.map(|name| entry.value(name)));
+        entry.pin = PinGroup::new(PIN_FIELDS.map(|name| entry.value(name)));
         Ok(entry)
     }
 
@@ -91,12 +97,12 @@ impl SessionEntry {
 
     /// The raw value of a field, the last one where a name comes twice.
     pub fn field(&self, name: &str) -> Option<&RawValue> {
-        self.fields.iter().rev().find(|(field, _)| field == name).map(|(_, raw)| &**raw)
+        self.fields.iter().rev().find(|(field, _)| **field == *name).map(|(_, raw)| &**raw)
     }
 
     /// The names of all fields, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().map(|(name, _)| name.as_str())
+        self.fields.iter().map(|(name, _)| &**name)
     }
 
     /// The same entry with a field of the host's set, or removed where `value` is `None`.
@@ -117,30 +123,31 @@ impl SessionEntry {
         &self.book
     }
 
-    pub(crate) fn model_group(&self) -> ModelGroup {
-        ModelGroup::new(MODEL_FIELDS.map(|name| self.value(name)))
+    pub(crate) fn model_group(&self) -> &ModelGroup {
+        &self.model
     }
 
-    pub(crate) fn pin_group(&self) -> PinGroup {
-        PinGroup::new(PIN_FIELDS.map(|name| self.value(name)))
+    pub(crate) fn pin_group(&self) -> &PinGroup {
+        &self.pin
     }
 
     /// Sets both groups and the bookkeeping, and touches nothing that is already so. `None` where all of it was.
     pub(crate) fn replaced(&self, model: &ModelGroup, pin: &PinGroup, book: &Book) -> Option<Self> {
-        let (has_model, has_pin) = (self.model_group() == *model, self.pin_group() == *pin);
-        if has_model && has_pin && self.book == *book {
+        if self.model == *model && self.pin == *pin && *self.book == *book {
             return None;
         }
         let mut next = self.clone();
-        if !has_model {
+        if self.model != *model {
             next.put_all(MODEL_FIELDS, model.values());
+            next.model = model.clone();
         }
-        if !has_pin {
+        if self.pin != *pin {
             next.put_all(PIN_FIELDS, pin.values());
+            next.pin = pin.clone();
         }
-        if self.book != *book {
+        if *self.book != *book {
             next.put(BOOK_FIELD, book.to_raw());
-            next.book = book.clone();
+            next.book = Arc::new(book.clone());
         }
         Some(next)
     }
@@ -154,11 +161,11 @@ impl SessionEntry {
 
     /// Sets a field in its place, or behind the last one; of two with one name, one is left.
     fn put(&mut self, name: &str, value: Option<Box<RawValue>>) {
-        let at = self.fields.iter().position(|(field, _)| field == name);
-        self.fields.retain(|(field, _)| field != name);
+        let at = self.fields.iter().position(|(field, _)| **field == *name);
+        self.fields.retain(|(field, _)| **field != *name);
         if let Some(value) = value {
             let at = at.unwrap_or(self.fields.len());
-            self.fields.insert(at, (name.to_owned(), value));
+            self.fields.insert(at, (name.into(), value.into()));
         }
     }
 
@@ -177,7 +184,9 @@ pub fn is_owned(name: &str) -> bool {
 
 impl PartialEq for SessionEntry {
     fn eq(&self, other: &Self) -> bool {
-        let text = |(name, raw): &Field| (name.clone(), raw.get().to_owned());
+        fn text((name, raw): &Field) -> (&str, &str) {
+            (name, raw.get())
+        }
         self.fields.iter().map(text).eq(other.fields.iter().map(text))
     }
 }
@@ -217,8 +226,8 @@ impl<'de> Deserialize<'de> for Fields {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
                 let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
+                while let Some((name, raw)) = map.next_entry::<String, Box<RawValue>>()? {
+                    fields.push((name.into(), raw.into()));
                 }
                 Ok(Fields(fields))
             }

@@ -4,6 +4,7 @@ use failover_types::{ModelRef, ProfileId, ProviderId};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The fields of the model selection.
 pub(crate) const MODEL_FIELDS: [&str; 5] = [
@@ -104,20 +105,20 @@ pub struct StoredPin {
 
 /// The values of one group, in the order of its field names.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Group<const N: usize>([Option<Value>; N]);
+pub(crate) struct Group<const N: usize>(Arc<[Option<Value>; N]>);
 
 pub(crate) type ModelGroup = Group<5>;
 pub(crate) type PinGroup = Group<3>;
 
 impl<const N: usize> Default for Group<N> {
     fn default() -> Self {
-        Self([const { None }; N])
+        Self::new([const { None }; N])
     }
 }
 
 impl<const N: usize> Group<N> {
     pub(crate) fn new(values: [Option<Value>; N]) -> Self {
-        Self(values)
+        Self(Arc::new(values))
     }
 
     pub(crate) fn values(&self) -> &[Option<Value>; N] {
@@ -125,7 +126,8 @@ impl<const N: usize> Group<N> {
     }
 
     fn write<S: Serializer>(&self, names: [&str; N], serializer: S) -> Result<S::Ok, S::Error> {
-        let pairs = names.into_iter().zip(&self.0).filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let pairs =
+            names.into_iter().zip(self.values()).filter_map(|(name, value)| Some((name, value.as_ref()?)));
         serializer.collect_map(pairs)
     }
 
@@ -133,7 +135,7 @@ impl<const N: usize> Group<N> {
         let mut map = Map::deserialize(deserializer)?;
         let values = names.map(|name| map.remove(name));
         match map.keys().next() {
-            None => Ok(Self(values)),
+            None => Ok(Self::new(values)),
             Some(name) => Err(D::Error::custom(format!("{name:?} is no field of this group"))),
         }
     }
@@ -155,17 +157,17 @@ impl ModelGroup {
     pub(crate) fn auto(model: &ModelRef, origin: &ModelRef) -> Self {
         let words =
             [model.provider().as_str(), model.model(), AUTO, origin.provider().as_str(), origin.model()];
-        Self(words.map(|word| Some(text(word))))
+        Self::new(words.map(|word| Some(text(word))))
     }
 
     pub(crate) fn user(model: &ModelRef) -> Self {
         let [provider, name, source] =
             [model.provider().as_str(), model.model(), USER].map(|word| Some(text(word)));
-        Self([provider, name, source, None, None])
+        Self::new([provider, name, source, None, None])
     }
 
     pub(crate) fn selection(&self) -> StoredSelection {
-        let [provider, model, source, origin_provider, origin_model] = &self.0;
+        let [provider, model, source, origin_provider, origin_model] = self.values();
         if provider.is_none() && model.is_none() {
             return StoredSelection::Nothing;
         }
@@ -186,15 +188,15 @@ impl ModelGroup {
 
 impl PinGroup {
     pub(crate) fn auto(profile: &ProfileId, compaction_count: u64) -> Self {
-        Self([Some(text(profile.as_str())), Some(text(AUTO)), Some(compaction_count.into())])
+        Self::new([Some(text(profile.as_str())), Some(text(AUTO)), Some(compaction_count.into())])
     }
 
     pub(crate) fn user(profile: &ProfileId) -> Self {
-        Self([Some(text(profile.as_str())), Some(text(USER)), None])
+        Self::new([Some(text(profile.as_str())), Some(text(USER)), None])
     }
 
     pub(crate) fn pin(&self) -> Option<StoredPin> {
-        let [profile, source, count] = &self.0;
+        let [profile, source, count] = self.values();
         let profile = ProfileId::new(profile.as_ref()?.as_str()?).ok()?;
         let owner = match (source.as_ref().map(Value::as_str), count) {
             (Some(Some(AUTO)), _) | (None, Some(_)) => PinOwner::Auto,

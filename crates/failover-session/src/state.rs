@@ -21,10 +21,11 @@ pub(crate) struct State<'a> {
 
 impl<'a> State<'a> {
     /// Takes an entry apart. A group that does not show what the claims wrote was written by somebody else: it is
-    /// settled as it stands. With the model selection all claims are void; a pin of theirs that still stands goes too.
+    /// settled as it stands. With the model selection all claims are void, a pin of theirs that still stands goes too, and
+    /// an episode ends of which the fields know nothing.
     pub(crate) fn of(entry: &'a SessionEntry) -> Self {
         let mut book = entry.book().clone();
-        let shown = Settled { model: entry.model_group(), pin: entry.pin_group() };
+        let shown = Settled { model: entry.model_group().clone(), pin: entry.pin_group().clone() };
         let mut settled = book.settled.take().unwrap_or_default();
         if book.claims.is_empty() {
             settled = shown;
@@ -38,6 +39,14 @@ impl<'a> State<'a> {
                 book.claims.clear();
             }
         }
+        let holds = |episode: &Episode| match settled.model.selection() {
+            StoredSelection::Auto { .. } => true,
+            StoredSelection::Nothing => episode.turn_local,
+            StoredSelection::User { .. }
+            | StoredSelection::Legacy { .. }
+            | StoredSelection::Unreadable { .. } => false,
+        };
+        book.episode = book.episode.filter(holds);
         Self { entry, settled, book }
     }
 
@@ -62,6 +71,7 @@ impl<'a> State<'a> {
         selected: &ModelRef,
         reason: FailoverReason,
         now: Timestamp,
+        turn_local: bool,
     ) {
         if let Some(episode) = &mut self.book.episode {
             episode.fallback = fallback.clone();
@@ -73,7 +83,7 @@ impl<'a> State<'a> {
             let kind = NoticeKind::Fallback { reason };
             self.notify(Notice { serial, primary: selected.clone(), fallback: fallback.clone(), kind });
         }
-        self.book.episode = Some(Episode { serial, fallback, selected, reason, since: now });
+        self.book.episode = Some(Episode { serial, fallback, selected, reason, since: now, turn_local });
     }
 
     /// Ends an episode, with a notice.

@@ -55,9 +55,9 @@ pub fn status(entry: &SessionEntry, window_end: Option<Timestamp>, policy: &Prob
     SessionStatus {
         selected,
         source: stored.source(),
-        answering,
         reason: claim.map(|it| it.reason).or(episode.map(|it| it.reason)),
         since: claim.map(|it| it.at).or(episode.map(|it| it.since)),
+        answering,
         origin,
         next_probe: next_probe(entry, window_end, policy),
         unproven: claim.is_some(),

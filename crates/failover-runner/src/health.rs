@@ -20,6 +20,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+/// Wakers kept of those who wait for a change.
+const MAX_WAITING: usize = 4096;
+
 /// The profiles of an agent and the order that was asked for.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -516,6 +519,10 @@ impl Future for Changed<'_> {
         let mut board = self.health.board();
         if board.generation != self.seen {
             return Poll::Ready(());
+        }
+        if board.waiting.len() >= MAX_WAITING {
+            // Waits that ended by themselves leave their wakers behind; whoever still waits looks again.
+            board.waiting.drain(..).for_each(Waker::wake);
         }
         if !board.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
             board.waiting.push(cx.waker().clone());

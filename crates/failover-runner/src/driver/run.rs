@@ -43,6 +43,8 @@ struct Driver<'a, T, E> {
     preference: Preference,
     patience: Patience,
     lease: Option<Held>,
+    /// The state of health that the profiles at hand were ordered by.
+    seen: u64,
     judge: Option<Judge<'a, T>>,
     repair: Option<Repair<'a>>,
     switches: Option<watch::Receiver<Option<ModelSelector>>>,
@@ -117,6 +119,7 @@ impl<'a, T: Send> Run<'a, T> {
             session,
             patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
             lease: None,
+            seen: 0,
             judge,
             repair,
             switches,
@@ -190,6 +193,8 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
                 self.patience.within(Box::pin(Arc::clone(books).read(stale)), |()| None).await;
             }
         }
+        // Taken before the look, so that a change right after it is not missed by a wait.
+        self.seen = self.inner.health.generation();
         let session = self.spec.session.as_ref();
         self.inner.health.slots(order, &self.preference, session, self.inner.clock.now())
     }
@@ -263,10 +268,9 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         if !wait.wake_on_health {
             return sleep.await;
         }
-        let seen = self.inner.health.generation();
         tokio::select! {
             () = sleep => {}
-            () = self.inner.health.changed(seen) => {}
+            () = self.inner.health.changed(self.seen) => {}
         }
     }
 

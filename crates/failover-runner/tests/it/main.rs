@@ -11,6 +11,7 @@ mod behavior;
 mod common;
 mod driver;
 mod fleet;
+mod log;
 mod properties;
 mod scenarios;
 mod table;

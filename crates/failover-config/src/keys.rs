@@ -61,7 +61,7 @@ pub struct Profile {
 /// Kinds of credential.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "the kinds that failover-types has")]
 pub enum AuthMode {
     /// An API key.
     #[default]

@@ -199,6 +199,11 @@ impl Loaded {
     pub fn effective(&self) -> Value {
         serde_json::to_value(&self.config).unwrap_or(Value::Null)
     }
+
+    /// A fault that shows only when the config is put to work, at the value of `path`.
+    pub fn fault(&self, path: &str, message: impl Into<String>) -> Diagnostics {
+        self.document.diagnostics(vec![self.document.fault(path, false, message.into(), None)])
+    }
 }
 
 #[cfg(test)]

@@ -173,6 +173,12 @@ impl ProfileId {
         self.0.split_once(':').map_or(&*self.0, |(provider, _)| provider)
     }
 
+    /// The provider that the id names.
+    pub fn provider_id(&self) -> ProviderId {
+        // Checked when the profile id was made.
+        ProviderId(self.provider().into())
+    }
+
     /// The part after the colon: an account name, or `default`.
     pub fn name(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, name)| name)

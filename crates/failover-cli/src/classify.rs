@@ -1,0 +1,342 @@
+//! `failover classify`: one signal from flags, a file or a raw response; or a batch of JSON lines.
+
+use crate::exit::{Exit, Failure};
+use crate::input;
+use clap::Args;
+use failover::classify::{Classifier, Explanation, RetryWhen, Signal, Surface, Verdict};
+use failover::config::Loaded;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+
+/// Longest line of a batch, in bytes: a body is cut by the classifier anyway, but a line is held in memory.
+const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// Says why a call failed: reason, scope, wait, and the rule that decided.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  failover classify --provider openai --status 429 --body 'Rate limit reached'
+  curl -si https://… | failover classify --http --explain
+  failover classify --jsonl errors.jsonl > verdicts.jsonl")]
+pub(crate) struct ClassifyArgs {
+    /// Classify each line of a file of JSON objects; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["provider", "status", "header", "code", "surface", "body", "body_file", "http", "explain", "json"])]
+    jsonl: Option<String>,
+    /// Provider id: openai, anthropic, …
+    #[arg(long)]
+    provider: Option<String>,
+    /// HTTP status.
+    #[arg(long)]
+    status: Option<u16>,
+    /// A response header, `Name: value`; may be given again.
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// Error code that the client had apart from the body.
+    #[arg(long)]
+    code: Option<String>,
+    /// Where the error came from: http, `stream_event`, `sdk_message`, transport, local, cancelled.
+    #[arg(long)]
+    surface: Option<String>,
+    /// Body or message text.
+    #[arg(long, conflicts_with = "body_file")]
+    body: Option<String>,
+    /// A file with the body or message; `-` reads standard input.
+    #[arg(long, value_name = "FILE")]
+    body_file: Option<PathBuf>,
+    /// Read a raw HTTP response (status line, headers, body) from standard input.
+    #[arg(long, conflicts_with_all = ["body", "body_file"])]
+    http: bool,
+    /// Show every rule that matched, and why the winner won.
+    #[arg(long)]
+    explain: bool,
+    /// One JSON object for machines.
+    #[arg(long)]
+    json: bool,
+    /// A config whose classifier rules count too.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// A line of a batch. Unknown fields are somebody else's.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    id: Value,
+    provider: Option<String>,
+    surface: Option<Surface>,
+    status: Option<u16>,
+    #[serde(default)]
+    headers: Value,
+    #[serde(default)]
+    code: Value,
+    #[serde(default)]
+    body: Value,
+}
+
+/// A verdict as batches print it. The names are a contract.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: &'a Value,
+    reason: &'static str,
+    scope: &'static str,
+    retry_after_ms: Option<u64>,
+    reset_at: Option<u64>,
+    rule: &'a str,
+    layer: failover::classify::Tier,
+    span: Option<(usize, usize)>,
+}
+
+impl<'a> Row<'a> {
+    fn new(id: &'a Value, verdict: &'a Verdict) -> Self {
+        let (retry_after_ms, reset_at) = match verdict.hint.as_ref().map(|hint| &hint.when) {
+            Some(RetryWhen::After(wait)) => (Some(failover::types::millis(*wait)), None),
+            Some(RetryWhen::At(at)) => (None, Some(at.as_millis())),
+            Some(RetryWhen::Wall { .. }) | None => (None, None),
+        };
+        Self {
+            id,
+            reason: verdict.reason.as_str(),
+            scope: verdict.scope.as_str(),
+            retry_after_ms,
+            reset_at,
+            rule: &verdict.evidence.rule,
+            layer: verdict.evidence.tier,
+            span: verdict.evidence.span,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &ClassifyArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let loaded = match &args.config {
+        Some(path) => crate::home::load_config(path)?,
+        None => empty_config()?,
+    };
+    let classifier =
+        failover::classifier(&loaded).map_err(|error| Failure::new(Exit::Config, error.to_string()))?;
+    match args.jsonl.as_deref() {
+        Some("-") => batch(&classifier, &mut std::io::stdin().lock(), out),
+        Some(path) => {
+            let file = std::fs::File::open(path)
+                .map_err(|error| Failure::new(Exit::Usage, format!("cannot read {path}: {error}")))?;
+            batch(&classifier, &mut std::io::BufReader::new(file), out)
+        }
+        None => one(&classifier, args, out),
+    }
+}
+
+fn empty_config() -> Result<Loaded, Failure> {
+    failover::config::load_text("", "{}").map_err(|error| Failure::new(Exit::Config, error.to_string()))
+}
+
+/// Every line in order; a malformed one is reported in its place, and the rest goes on.
+fn batch(classifier: &Classifier, input: &mut dyn BufRead, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let mut out = std::io::BufWriter::new(out);
+    let mut exit = Exit::Ok;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = input::line(input, &mut line, MAX_LINE)
+            .map_err(|error| Failure::new(Exit::Failed, format!("cannot read the input: {error}")))?;
+        match read {
+            input::Read::End => break,
+            input::Read::Line if line.iter().all(u8::is_ascii_whitespace) => continue,
+            input::Read::Line => match classify_line(classifier, &line, &mut out)? {
+                None => {}
+                Some(error) => {
+                    exit = Exit::Failed;
+                    serde_json::to_writer(&mut out, &serde_json::json!({ "id": null, "error": error }))?;
+                }
+            },
+            input::Read::TooLong => {
+                exit = Exit::Failed;
+                let error = format!("the line is longer than {MAX_LINE} bytes");
+                serde_json::to_writer(&mut out, &serde_json::json!({ "id": null, "error": error }))?;
+            }
+        }
+        out.write_all(b"\n")?;
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+/// Writes the verdict of one line; gives back what is wrong with the line otherwise.
+fn classify_line(
+    classifier: &Classifier,
+    line: &[u8],
+    out: &mut dyn Write,
+) -> Result<Option<String>, Failure> {
+    let text = String::from_utf8_lossy(line);
+    let parsed: Line = match serde_json::from_str(&text) {
+        Ok(parsed) => parsed,
+        Err(error) => return Ok(Some(format!("not a signal: {error}"))),
+    };
+    let body = match plain(&parsed.body) {
+        Some(body) => body,
+        None => parsed.body.to_string(),
+    };
+    let code = plain(&parsed.code).filter(|code| !code.is_empty());
+    let headers = headers(&parsed.headers);
+    let borrowed: Vec<(&str, &str)> =
+        headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let mut signal =
+        Signal::new(parsed.surface.unwrap_or_default()).with_headers(&borrowed).with_body(body.as_bytes());
+    signal.provider = parsed.provider.as_deref();
+    signal.status = parsed.status;
+    signal.code = code.as_deref();
+    let verdict = classifier.classify(&signal);
+    serde_json::to_writer(out, &Row::new(&parsed.id, &verdict))?;
+    Ok(None)
+}
+
+/// The text of a string or number; nothing for `null`; `None` for what has structure.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(String::new()),
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(boolean) => Some(boolean.to_string()),
+        Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Headers as pairs: from an object of texts or lists of texts, or from a list of pairs.
+fn headers(value: &Value) -> Vec<(String, String)> {
+    let texts = |value: &Value| -> Vec<String> {
+        match value {
+            Value::Array(values) => values.iter().filter_map(plain).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                plain(value).into_iter().collect()
+            }
+        }
+    };
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(name, value)| texts(value).into_iter().map(move |value| (name.clone(), value)))
+            .collect(),
+        Value::Array(pairs) => {
+            pairs.iter().filter_map(|pair| Some((plain(pair.get(0)?)?, plain(pair.get(1)?)?))).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
+
+/// One signal from flags, a file or a raw response.
+fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for header in &args.header {
+        let (name, value) = header.split_once(':').ok_or_else(|| {
+            Failure::new(Exit::Usage, "a header without a colon")
+                .hint("write it as --header 'Retry-After: 20'")
+        })?;
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    let (mut status, mut body) = (args.status, args.body.clone().unwrap_or_default().into_bytes());
+    if args.http {
+        let raw = input::stdin()?;
+        let response = input::response(&raw);
+        status = status.or(response.status);
+        headers.extend(response.headers);
+        body = response.body;
+    } else if let Some(path) = &args.body_file {
+        body = input::file(path)?;
+    }
+    let surface: Surface = match &args.surface {
+        Some(name) => serde_json::from_value(Value::String(name.clone())).map_err(|_| {
+            Failure::new(Exit::Usage, format!("no surface is called {name:?}"))
+                .hint("one of http, stream_event, sdk_message, transport, local, cancelled")
+        })?,
+        None if status.is_some() || !headers.is_empty() => Surface::Http,
+        None => Surface::SdkMessage,
+    };
+    let borrowed: Vec<(&str, &str)> =
+        headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let mut signal = Signal::new(surface).with_headers(&borrowed).with_body(&body);
+    let provider = args.provider.as_ref().map(|provider| provider.to_ascii_lowercase());
+    signal.provider = provider.as_deref();
+    signal.status = status;
+    signal.code = args.code.as_deref();
+    let explanation = classifier.explain(&signal);
+    if args.json {
+        if args.explain {
+            serde_json::to_writer_pretty(&mut *out, &explanation_json(&explanation))?;
+        } else {
+            serde_json::to_writer(&mut *out, &explanation.verdict)?;
+        }
+        writeln!(out)?;
+        return Ok(Exit::Ok);
+    }
+    show(&explanation, args.explain, out)?;
+    Ok(Exit::Ok)
+}
+
+/// The tier's name, as verdicts are serialized.
+fn tier_name(tier: failover::classify::Tier) -> String {
+    match serde_json::to_value(tier) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+fn explanation_json(explanation: &Explanation) -> Value {
+    let matched: Vec<Value> = explanation
+        .matched
+        .iter()
+        .map(|found| {
+            serde_json::json!({
+                "rule": found.rule,
+                "tier": found.tier,
+                "reason": found.reason,
+                "scope": found.scope,
+                "asked": found.asked,
+                "source": found.source,
+                "span": found.span,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "verdict": explanation.verdict,
+        "why": explanation.why,
+        "status": explanation.status,
+        "codes": explanation.codes,
+        "matched": matched,
+    })
+}
+
+fn show(explanation: &Explanation, all: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let verdict = &explanation.verdict;
+    writeln!(out, "reason   {} (blames the {})", verdict.reason, verdict.scope)?;
+    if let Some(hint) = &verdict.hint {
+        let when = match &hint.when {
+            RetryWhen::After(wait) => format!("in {}", crate::time::duration(*wait)),
+            RetryWhen::At(at) => format!("at {}", crate::time::date(*at)),
+            RetryWhen::Wall { text, zone } => match zone {
+                Some(zone) => format!("at {text} ({zone})"),
+                None => format!("at {text}"),
+            },
+        };
+        writeln!(out, "retry    {when}, says {}", hint.source)?;
+    }
+    if let Some(tokens) = &verdict.tokens {
+        let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+        writeln!(out, "tokens   {} of {} allowed", count(tokens.observed), count(tokens.allowed))?;
+    }
+    let evidence = &verdict.evidence;
+    let span = evidence.span.map(|(start, end)| format!(", bytes {start}–{end}")).unwrap_or_default();
+    writeln!(out, "rule     {} (tier {}{span})", evidence.rule, tier_name(evidence.tier))?;
+    if !evidence.preview.is_empty() {
+        writeln!(out, "text     {}", evidence.preview)?;
+    }
+    if all {
+        writeln!(out, "why      {}", explanation.why)?;
+        writeln!(out, "\nrules that matched, the winner first")?;
+        for found in &explanation.matched {
+            let span = found.span.map(|(start, end)| format!(", bytes {start}–{end}")).unwrap_or_default();
+            writeln!(out, "  {} -> {} (tier {}{span})", found.rule, found.reason, tier_name(found.tier))?;
+            writeln!(out, "      asks for {}", found.asked)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The state directory, the config file, and the store in the one that the other names.
+
+use crate::exit::{Exit, Failure, chain};
+use failover::config::{LoadError, Loaded};
+use failover::runner::SystemClock;
+use failover::store::{KeyValue, MemoryStore, StoreError};
+use failover::store_sled::SharedStore;
+use failover::types::Clock;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the variable that moves the state directory.
+pub(crate) const HOME: &str = "FAILOVER_HOME";
+
+#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// `FAILOVER_HOME`, or `.failover` in the user's home.
+pub(crate) fn directory() -> Result<PathBuf, Failure> {
+    if let Some(home) = variable(HOME) {
+        return Ok(PathBuf::from(home));
+    }
+    match variable("HOME") {
+        Some(home) => Ok(Path::new(&home).join(".failover")),
+        None => Err(Failure::new(Exit::State, "there is no home directory").hint(format!("set {HOME}"))),
+    }
+}
+
+/// Where the config is, where none is named: `failover.json5` in the state directory.
+pub(crate) fn config_path(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(path) => Ok(path.to_owned()),
+        None => Ok(directory()?.join("failover.json5")),
+    }
+}
+
+/// Reads the config; its faults are shown with the lines they stand in.
+pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
+    let error = match failover::config::load(path) {
+        Ok(loaded) => return Ok(loaded),
+        Err(error) => error,
+    };
+    let LoadError::Invalid(faults) = error else {
+        return Err(Failure::new(Exit::Config, chain(&error)).hint(
+            "name another one with --config, or write one; `failover config schema` tells what may stand in it",
+        ));
+    };
+    let color = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let count = faults.faults.len();
+    let s = if count == 1 { "" } else { "s" };
+    Err(Failure::new(Exit::Config, format!("{}{count} fault{s} in the config", faults.render(color))))
+}
+
+/// The store of the state directory.
+pub(crate) async fn open_store() -> Result<SharedStore, StoreError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let dir = directory()
+        .map_err(|failure| StoreError::Unavailable { place: HOME.to_owned(), why: failure.message })?;
+    SharedStore::open(dir, clock).await
+}
+
+/// A store that must be written to: there is no way around it.
+pub(crate) async fn must_open() -> Result<Arc<dyn KeyValue>, Failure> {
+    match open_store().await {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(error) => Err(Failure::new(Exit::State, chain(&error))),
+    }
+}
+
+/// A store for an answer: one in memory and a warning, where the directory cannot be used.
+pub(crate) async fn open_or_memory() -> (Arc<dyn KeyValue>, Option<String>) {
+    match open_store().await {
+        Ok(store) => (Arc::new(store), None),
+        Err(error) => {
+            let warning = format!("{}; nothing is remembered this time", chain(&error));
+            (Arc::new(MemoryStore::new(Arc::new(SystemClock::new()))), Some(warning))
+        }
+    }
+}

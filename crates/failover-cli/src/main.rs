@@ -1,0 +1,122 @@
+//! The command `failover`.
+
+mod classify;
+mod config;
+mod demo;
+mod exit;
+mod home;
+mod input;
+mod run;
+mod session;
+mod show;
+mod status;
+mod time;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use exit::{Exit, Failure};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Keeps an LLM application answering when credentials, models and providers fail.
+#[derive(Parser, Debug)]
+#[command(name = "failover", version, after_help = exit::help(), max_term_width = 80)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Watch it work: real requests, real faults, on this machine only. No keys needed.
+    Demo(demo::DemoArgs),
+    /// Answer a prompt with the configured models, whoever of them can.
+    Run(run::RunArgs),
+    /// Say why a call failed.
+    Classify(classify::ClassifyArgs),
+    /// Show which models and credentials are well, which rest, and until when.
+    Status(status::StatusArgs),
+    /// Show the chain of a turn, and what would be tried now.
+    Explain(status::ExplainArgs),
+    /// Show or change which model a session uses.
+    Session(session::SessionArgs),
+    /// Check the config, show it, or print its schema.
+    Config(config::ConfigArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Clap tells help and version from mistakes; a reader that went away is no mistake.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { 0 });
+        }
+    };
+    let mut out = anstream::stdout();
+    let ended = dispatch(cli.command, &mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
+    ExitCode::from(match ended {
+        Ok(exit) => exit.code(),
+        Err(failure) => {
+            report(&failure);
+            failure.exit.code()
+        }
+    })
+}
+
+/// One clear message, and what to do.
+fn report(failure: &Failure) {
+    if failure.message.is_empty() {
+        return;
+    }
+    let mut err = anstream::stderr();
+    let bad = show::BAD;
+    let _ = if failure.message.starts_with("error") || failure.message.contains('\u{1b}') {
+        writeln!(err, "{}", failure.message)
+    } else {
+        writeln!(err, "{bad}error{bad:#}: {}", failure.message)
+    };
+    if let Some(hint) = &failure.hint {
+        let _ = writeln!(err, "{0}help{0:#}: {hint}", show::NEXT);
+    }
+}
+
+fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    match command {
+        Command::Classify(args) => classify::run(&args, out),
+        Command::Config(args) => config::run(&args, out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "failover", &mut script);
+            out.write_all(&script)?;
+            Ok(Exit::Ok)
+        }
+        Command::Demo(args) => block_on(demo::run(&args, out)),
+        Command::Run(args) => block_on(run::run(&args, out)),
+        Command::Status(args) => block_on(status::run(&args, out)),
+        Command::Explain(args) => block_on(status::explain(&args, out)),
+        Command::Session(args) => block_on(session::run(&args, out)),
+    }
+}
+
+/// Runs a command that waits for things; Ctrl-C drops it, and with it its connections.
+fn block_on(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Busy, format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(async {
+        tokio::select! {
+            ended = command => ended,
+            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        }
+    });
+    // A command substitution or a disk that hangs must not keep the process.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(500));
+    ended
+}

@@ -1,0 +1,184 @@
+//! Decisions as people read them, a line each, while they are taken.
+
+use crate::time;
+use anstyle::{AnsiColor, Style};
+use failover::runner::SystemClock;
+use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
+use failover::types::{Clock, SessionId, Timestamp};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+/// Quiet text.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// Headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// It answered.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// It failed.
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
+/// Something else is tried.
+pub(crate) const NEXT: Style = AnsiColor::Yellow.on_default();
+
+/// Widest line, in characters.
+const WIDTH: usize = 80;
+
+/// How decisions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For people.
+    Lines,
+    /// Not at all; they are kept for the result.
+    Kept,
+}
+
+/// Writes decisions as they are taken, and keeps them.
+pub(crate) struct Show<W> {
+    form: Form,
+    state: Mutex<State<W>>,
+}
+
+struct State<W> {
+    out: W,
+    started: Option<Timestamp>,
+    kept: Vec<Value>,
+}
+
+impl<W: Write> Show<W> {
+    /// Writes to `out`.
+    pub(crate) fn new(form: Form, out: W) -> Self {
+        Self { form, state: Mutex::new(State { out, started: None, kept: Vec::new() }) }
+    }
+
+    /// What was decided so far; it is forgotten here.
+    pub(crate) fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.lock().kept)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A decision as machines read it, under the names of the log.
+pub(crate) fn decision_json(decision: &Decision) -> Value {
+    json!({
+        "decision": decision.kind.name(),
+        "runId": decision.run.as_str(),
+        "sessionId": decision.session.as_ref().map(SessionId::as_str),
+        "requestedModel": decision.requested,
+        "candidateModel": decision.candidate,
+        "profileId": decision.profile,
+        "nextModel": decision.next,
+        "reason": decision.reason,
+        "rule": decision.rule,
+        "detail": decision.detail,
+        "why": why(decision),
+        "status": decision.status,
+        "position": decision.position,
+        "total": decision.total,
+        "attempts": decision.attempts,
+        "outcome": decision.outcome.map(StepOutcome::name),
+    })
+}
+
+fn why(decision: &Decision) -> Option<String> {
+    if let DecisionKind::SkipCandidate { why } = &decision.kind {
+        return Some((*why).to_owned());
+    }
+    if let DecisionKind::ChainStopped { reason, .. } = &decision.kind {
+        return Some(reason.code().to_owned());
+    }
+    None
+}
+
+impl<W: Write + Send> DecisionObserver for Show<W> {
+    fn on_attempt(&self, attempt: &AttemptStep) {
+        let mut state = self.lock();
+        state.started = Some(SystemClock::new().now());
+        if self.form == Form::Lines {
+            // A reader that went away must not stop the answer.
+            let _ = writeln!(
+                state.out,
+                "  {DIM}ask{DIM:#}    {BOLD}{}{BOLD:#} {DIM}with {}{DIM:#}",
+                attempt.model, attempt.profile
+            );
+        }
+    }
+
+    fn on_decision(&self, decision: &Decision) {
+        let mut state = self.lock();
+        let took = state.started.take().map(|at| time::duration(SystemClock::new().now().since(at)));
+        state.kept.push(decision_json(decision));
+        let written = match self.form {
+            Form::Kept => Ok(()),
+            Form::Lines => lines(&mut state.out, decision, took.as_deref()),
+        };
+        let _ = written;
+    }
+}
+
+fn lines(out: &mut impl Write, decision: &Decision, took: Option<&str>) -> std::io::Result<()> {
+    let took = took.map(|took| format!(" after {took}")).unwrap_or_default();
+    if let (Some(reason), true) = (decision.reason, decision.detail.is_some() || decision.rule.is_some()) {
+        let status = decision.status.map(|status| format!("{status} ")).unwrap_or_default();
+        if !matches!(decision.kind, DecisionKind::SkipCandidate { .. }) {
+            writeln!(out, "  {BAD}fail{BAD:#}   {status}{BAD}{reason}{BAD:#}{DIM}{took}{DIM:#}")?;
+            if let Some(detail) = &decision.detail {
+                writeln!(out, "         {DIM}“{}”{DIM:#}", cut(detail, WIDTH - 12))?;
+            }
+            if let Some(rule) = &decision.rule {
+                writeln!(out, "         {DIM}by rule {rule}{DIM:#}")?;
+            }
+        }
+    }
+    match &decision.kind {
+        DecisionKind::CandidateSucceeded => {
+            let profile =
+                decision.profile.as_ref().map(|profile| format!(" with {profile}")).unwrap_or_default();
+            writeln!(out, "  {GOOD}ok{GOOD:#}     {}{profile} answered{DIM}{took}{DIM:#}", decision.candidate)
+        }
+        DecisionKind::CandidateFailed => match &decision.next {
+            Some(next) => writeln!(out, "  {NEXT}then{NEXT:#}   the next model: {next}"),
+            None => writeln!(out, "  {NEXT}then{NEXT:#}   nothing else is tried"),
+        },
+        DecisionKind::RotateProfile => {
+            writeln!(out, "  {NEXT}then{NEXT:#}   another key of the same provider")
+        }
+        DecisionKind::RetryInPlace => writeln!(out, "  {NEXT}then{NEXT:#}   the same once more"),
+        DecisionKind::ProbeCooldownCandidate => {
+            writeln!(
+                out,
+                "  {DIM}probe{DIM:#}  {} is resting; one try whether it is well again",
+                decision.candidate
+            )
+        }
+        DecisionKind::SkipCandidate { why } => {
+            let reason = decision.reason.map(|reason| format!(", {reason}")).unwrap_or_default();
+            writeln!(
+                out,
+                "  {DIM}skip{DIM:#}   {} {DIM}({}{reason}){DIM:#}",
+                decision.candidate,
+                why.replace('_', " ")
+            )
+        }
+        DecisionKind::ChainStopped { reason, remaining } => writeln!(
+            out,
+            "  {NEXT}stop{NEXT:#}   {}; not tried: {}",
+            reason.code().replace('_', " "),
+            remaining.len()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// At most `width` characters of the first line, with a sign where something is missing.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= width {
+        return text;
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}

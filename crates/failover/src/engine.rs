@@ -1,0 +1,477 @@
+//! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
+
+use crate::keys::{Listed, variable};
+use crate::settings::{self, SettingsError};
+use failover_auth::{RefreshPolicy, UserPinMode, soonest_expiry};
+use failover_chain::{
+    Chain, ChainConfig, ChainError, Needs, Rescue, Selection, SelectionSource, resolve, resolve_rescue,
+};
+use failover_classify::AsSignal;
+use failover_config::Loaded;
+use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
+use failover_provider::{AttemptFailure, ChatRequest, Part, ProviderAdapter, Reply};
+use failover_runner::health::{Roster, Subject};
+use failover_runner::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec};
+use failover_runner::{Adapters, Answer, RunError, Runner, StoredSession, SystemClock};
+use failover_session::{ProbePolicy, SessionKey, Sessions, StoredSelection, start_probe};
+use failover_store::{KeyValue, MemoryStore};
+use failover_types::{AgentId, Clock, ModelSelector, ProfileId, ProviderId, RunId, SessionId, Timestamp};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Makes an [`Engine`].
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct EngineBuilder {
+    loaded: Loaded,
+    agent: AgentId,
+    clock: Arc<dyn Clock>,
+    store: Option<Arc<dyn KeyValue>>,
+    environment: Environment,
+    observer: Option<Arc<dyn DecisionObserver>>,
+    adapters: Vec<Arc<dyn ProviderAdapter>>,
+}
+
+/// Why an engine cannot be made, or a turn cannot be started. The operator's or the caller's to mend.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The config's settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The config's chain.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// A provider's settings.
+    #[error("the provider {provider} cannot be used: {why}")]
+    Provider {
+        /// Which provider.
+        provider: ProviderId,
+        /// What is wrong and what to do.
+        why: String,
+    },
+}
+
+/// An engine, and what its operator should know of how it was made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Setup {
+    /// The engine.
+    pub engine: Engine,
+    /// What was left out, a line each: variables that are not set, records that cannot be read.
+    pub warnings: Vec<String>,
+}
+
+/// A turn of a conversation, or a single question.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Turn {
+    /// What to ask. It stays as it is; each attempt maps from it.
+    pub request: ChatRequest,
+    /// The conversation; without one nothing but health is remembered.
+    pub session: Option<SessionId>,
+    /// The model for this turn only; without it, what the session or the config says.
+    pub model: Option<ModelSelector>,
+}
+
+impl Turn {
+    /// A turn outside of any session, with the configured model.
+    pub fn new(request: ChatRequest) -> Self {
+        Self { request, session: None, model: None }
+    }
+
+    /// Puts the turn into a session.
+    #[must_use]
+    pub fn in_session(mut self, session: SessionId) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// Asks this model, for this turn only.
+    #[must_use]
+    pub fn with_model(mut self, model: ModelSelector) -> Self {
+        self.model = Some(model);
+        self
+    }
+}
+
+/// A runner with everything that a config names. Cheap to clone; clones share health.
+#[derive(Clone)]
+pub struct Engine {
+    runner: Runner,
+    adapters: Adapters,
+    chain: Arc<ChainConfig>,
+    policy: RunPolicy,
+    sessions: Sessions,
+    profiles: Profiles,
+    user_pin: UserPinMode,
+    clock: Arc<dyn Clock>,
+    agent: AgentId,
+    by_provider: Arc<HashMap<ProviderId, Vec<ProfileId>>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Engine of {}", self.agent)
+    }
+}
+
+impl EngineBuilder {
+    /// Keeps state in `store`; without one, in memory.
+    pub fn store(mut self, store: Arc<dyn KeyValue>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// The agent whose models and credentials count.
+    pub fn agent(mut self, agent: AgentId) -> Self {
+        self.agent = agent;
+        self
+    }
+
+    /// Sets the clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where variables are looked up; the process's environment unless this is called.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Watches every decision.
+    pub fn observer(mut self, observer: Arc<dyn DecisionObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Adds an adapter; it takes the place of a built-in one with the same id.
+    pub fn adapter(mut self, adapter: Arc<dyn ProviderAdapter>) -> Self {
+        self.adapters.push(adapter);
+        self
+    }
+
+    /// The engine.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] where the config cannot be put to work.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: nothing is written.
+    pub async fn build(self) -> Result<Setup, EngineError> {
+        let Self { loaded, agent, clock, store, environment, observer, adapters: own } = self;
+        let chain = settings::chain_config(&loaded, &agent)?;
+        let policy = settings::run_policy(&loaded.config)?;
+        let cooldowns = settings::cooldown_policy(&loaded.config)?;
+        let classifier = settings::classifier(&loaded)?;
+        let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(Arc::clone(&clock))));
+        let profiles = Profiles::new(Arc::clone(&store), agent.clone());
+
+        let mut listed = Listed::new(&loaded.config, &environment);
+        let mut warnings = std::mem::take(&mut listed.warnings);
+        let (mut set, unreadable) = profiles.load().await.unwrap_or_else(|error| {
+            warnings.push(format!("stored credentials cannot be read: {error}"));
+            Default::default()
+        });
+        warnings.extend(unreadable.iter().map(|row| format!("{} is left out: {}", row.key, row.error)));
+        for provider in settings::providers(&loaded, &chain) {
+            if listed.has(&provider) || set.of_provider(&provider).next().is_some() {
+                continue;
+            }
+            if listed.conventional(&provider, &environment) || settings::names_key(&loaded.config, &provider)
+            {
+                continue;
+            }
+            if settings::wants_key(&provider) {
+                let name = variable(&provider);
+                warnings.push(format!(
+                    "{provider} has no key: set {name}, or run `failover auth add {provider}`"
+                ));
+            } else {
+                listed.keyless(&provider);
+            }
+        }
+        for mut profile in listed.profiles.drain(..) {
+            profile.usage = profiles.usage(&profile.id).await.unwrap_or_default();
+            set.insert(profile);
+        }
+        let secrets = Secrets::new(Arc::clone(&clock)).environment(environment);
+        let classifier = Arc::new(classifier);
+        let judge: Judge = {
+            let classifier = Arc::clone(&classifier);
+            Arc::new(move |error| error.with_signal(|signal| classifier.classify(signal).reason))
+        };
+        // No built-in provider renews tokens yet: a login that runs out is reported, and the next profile is tried.
+        let refresher = Refresher::new(
+            profiles.clone(),
+            HashMap::new(),
+            judge,
+            RefreshPolicy::default(),
+            Arc::clone(&clock),
+        );
+        let stored = Credentials::new(profiles.clone(), secrets.clone(), refresher, Arc::clone(&clock));
+        let keys = Arc::new(listed.into_keys(secrets, stored));
+
+        let mut adapters = Adapters::new(keys, Arc::clone(&clock));
+        for provider in settings::providers(&loaded, &chain) {
+            if let Some(adapter) = settings::adapter(&loaded.config, &provider)? {
+                adapters = adapters.with(adapter);
+            }
+        }
+        for adapter in own {
+            adapters = adapters.with(adapter);
+        }
+        let mut by_provider: HashMap<ProviderId, Vec<ProfileId>> = HashMap::new();
+        for profile in set.iter() {
+            by_provider.entry(profile.provider.clone()).or_default().push(profile.id.clone());
+        }
+        let mut roster = Roster::default();
+        roster.profiles = set;
+        roster.config_order = loaded.config.auth.order.clone().into_iter().collect();
+        roster.configured = settings::configured_profiles(&loaded.config);
+        let mut runner = Runner::builder(classifier)
+            .clock(Arc::clone(&clock))
+            .cooldowns(cooldowns)
+            .policy(policy.clone())
+            .roster(roster)
+            .store(Arc::clone(&store), agent.clone());
+        if let Some(observer) = observer {
+            runner = runner.observer(observer);
+        }
+        let engine = Engine {
+            runner: runner.build(),
+            adapters,
+            chain: Arc::new(chain),
+            policy,
+            sessions: Sessions::new(store),
+            profiles,
+            user_pin: settings::user_pin(&loaded.config),
+            clock,
+            agent,
+            by_provider: Arc::new(by_provider),
+        };
+        Ok(Setup { engine, warnings })
+    }
+}
+
+/// What a turn runs on: whose choice the model is, and the session that the run holds.
+struct Opened {
+    selection: Selection,
+    session: Option<StoredSession>,
+}
+
+impl Engine {
+    /// An engine on the process's environment and clock, without a store yet.
+    pub fn builder(loaded: Loaded) -> EngineBuilder {
+        EngineBuilder {
+            loaded,
+            agent: AgentId::main(),
+            clock: Arc::new(SystemClock::new()),
+            store: None,
+            environment: process_environment(),
+            observer: None,
+            adapters: Vec::new(),
+        }
+    }
+
+    /// The runner: its health and its numbers.
+    pub fn runner(&self) -> &Runner {
+        &self.runner
+    }
+
+    /// The models that a turn may use.
+    pub fn chain_config(&self) -> &ChainConfig {
+        &self.chain
+    }
+
+    /// The session table.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// The agent's credentials and their usage, as stored.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    /// Every profile that the engine may use, by provider.
+    pub fn profiles_by_provider(&self) -> &HashMap<ProviderId, Vec<ProfileId>> {
+        &self.by_provider
+    }
+
+    /// Whose engine it is.
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    /// Answers a turn, whoever of the chain does it. A stream is handed over once its first content is there.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`] with everything that was tried; [`RunError::Misuse`] where no model is configured.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: the attempt at hand is dropped and its connection closes; a claim that stands is rolled back by the
+    /// session's next run.
+    pub async fn chat(&self, turn: &Turn) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
+        let run = self.runner.next_run().map_err(|error| RunError::Misuse(error.to_string()))?;
+        let opened = self.open(turn, &run).await.map_err(|error| RunError::Misuse(error.to_string()))?;
+        let Opened { selection, session } = opened;
+        let spec = self.spec(run, &selection, turn);
+        let mut running = self.runner.start(spec.clone());
+        if let Some(session) = session {
+            running = running.session(Arc::new(session.for_spec(&spec)));
+        }
+        running.chat(&self.adapters, &turn.request).await
+    }
+
+    /// Which model a turn would begin with, by whose choice, and what may follow. Reads, and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ChainError`] where no model is configured.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn preview(&self, turn: &Turn) -> Result<Chain, ChainError> {
+        let selection = match (&turn.model, &turn.session) {
+            (Some(model), _) => one_off(model),
+            (None, None) => self.chain.selection()?,
+            (None, Some(session)) => {
+                let key = SessionKey::new(self.agent.clone(), session.clone());
+                match self.sessions.get(&key).await {
+                    Ok(Some(entry)) => self.stored(&entry.settled_selection(), entry.pin().as_ref())?,
+                    Ok(None) | Err(_) => self.chain.selection()?,
+                }
+            }
+        };
+        Ok(resolve(&selection, &self.chain, None))
+    }
+
+    /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what was not written stays.
+    pub async fn flush(&self) {
+        self.runner.flush().await;
+    }
+
+    fn spec(&self, run: RunId, selection: &Selection, turn: &Turn) -> RunSpec {
+        let chain = resolve(selection, &self.chain, None);
+        let rescue = |rescue: Rescue| {
+            let chain = resolve_rescue(rescue, selection, &self.chain);
+            chain.map(|chain| Candidate::of_chain(&chain)).unwrap_or_default()
+        };
+        let mut spec = RunSpec::new(run, Candidate::of_chain(&chain))
+            .with_policy(self.policy.clone())
+            .with_needs(needs(&turn.request));
+        spec.on_context_overflow = rescue(Rescue::ContextOverflow);
+        spec.on_content_refusal = rescue(Rescue::ContentRefusal);
+        if let Some(session) = &turn.session {
+            spec = spec.with_session(session.clone());
+        }
+        spec
+    }
+
+    /// Reads the selection and takes the run's ticket from one and the same entry.
+    async fn open(&self, turn: &Turn, run: &RunId) -> Result<Opened, ChainError> {
+        if let Some(model) = &turn.model {
+            return Ok(Opened { selection: one_off(model), session: None });
+        }
+        let Some(session) = &turn.session else {
+            return Ok(Opened { selection: self.chain.selection()?, session: None });
+        };
+        let key = SessionKey::new(self.agent.clone(), session.clone());
+        let now = self.clock.now();
+        let probing = self.start_probe(&key, now).await;
+        let (sessions, run) = (self.sessions.clone(), run.clone());
+        match StoredSession::open(sessions, key, run, self.user_pin, now).await {
+            Ok(session) => {
+                let entry = session.entry();
+                let selection = if probing {
+                    self.chain.selection()?
+                } else {
+                    self.stored(&entry.settled_selection(), entry.pin().as_ref())?
+                };
+                Ok(Opened { selection, session: Some(session) })
+            }
+            Err(error) => {
+                tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it");
+                Ok(Opened { selection: self.chain.selection()?, session: None })
+            }
+        }
+    }
+
+    /// Whether this turn tries the session's origin again (requirement S-7): whoever wins the write does.
+    async fn start_probe(&self, key: &SessionKey, now: Timestamp) -> bool {
+        let policy = ProbePolicy::default();
+        let window_end = self.origin_window(key, now).await;
+        let begun = self.sessions.update(key, |entry| start_probe(entry, window_end, &policy, now)).await;
+        begun.is_ok_and(|(_, written)| written)
+    }
+
+    /// When the model that the session goes back to is usable again, as far as this process knows.
+    async fn origin_window(&self, key: &SessionKey, now: Timestamp) -> Option<Timestamp> {
+        let entry = self.sessions.get(key).await.ok()??;
+        let StoredSelection::Auto { origin: Some(origin), .. } = entry.settled_selection() else {
+            return None;
+        };
+        let health = self.runner.health();
+        let ids = self.by_provider.get(origin.provider()).map_or(&[][..], Vec::as_slice);
+        let stats: Vec<_> = ids.iter().map(|id| health.usage(&Subject::Profile(id.clone()))).collect();
+        let whole = health.usage(&Subject::Provider(origin.provider().clone()));
+        soonest_expiry(&stats, Some(&whole), Some(origin.model()), now)
+    }
+
+    fn stored(
+        &self,
+        stored: &StoredSelection,
+        pin: Option<&failover_session::StoredPin>,
+    ) -> Result<Selection, ChainError> {
+        let person =
+            pin.filter(|pin| pin.owner == failover_session::PinOwner::User).map(|pin| pin.profile.clone());
+        Ok(match stored {
+            StoredSelection::User { model } => {
+                Selection::new(model.clone(), person, SelectionSource::UserOverride)
+            }
+            StoredSelection::Legacy { model } => {
+                Selection::new(model.clone(), person, SelectionSource::LegacyOverride)
+            }
+            StoredSelection::Auto { model, origin: Some(origin) } => {
+                let source = SelectionSource::AutoOverride { origin: origin.clone() };
+                Selection::new(model.clone(), None, source)
+            }
+            StoredSelection::Auto { origin: None, .. }
+            | StoredSelection::Nothing
+            | StoredSelection::Unreadable { .. } => self.chain.selection()?,
+        })
+    }
+}
+
+fn one_off(model: &ModelSelector) -> Selection {
+    Selection::new(model.model.clone(), model.profile.clone(), SelectionSource::OneOff)
+}
+
+/// What the request asks of a model. Tokens are not counted here: nobody knows every provider's way of counting.
+fn needs(request: &ChatRequest) -> Needs {
+    let mut needs = Needs::default();
+    needs.tools = !request.tools.is_empty();
+    needs.json = request.response_format.is_some();
+    let mut parts = request.messages.iter().flat_map(|message| &message.parts);
+    needs.images = parts.any(|part| matches!(part, Part::Image(_)));
+    needs
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where an engine meets the process's environment"
+)]
+fn process_environment() -> Environment {
+    Arc::new(|name| std::env::var(name).ok())
+}

@@ -1,0 +1,141 @@
+//! Which profiles there are, and the secret of each: references of the config first, then the agent's secret store.
+
+use failover_auth::{Profile, UsageStats};
+use failover_config::Config;
+use failover_credentials::{CredentialError, Credentials, Environment, Secrets};
+use failover_provider::AttemptFailure;
+use failover_runner::CredentialSource;
+use failover_types::{
+    BoxFuture, Credential, CredentialKind, ProfileId, ProviderId, ResolvedCredential, SecretSource, Timestamp,
+};
+use std::collections::HashMap;
+
+/// Where the secret of a profile of the config comes from.
+#[derive(Clone)]
+enum Origin {
+    /// The server wants none.
+    Keyless,
+    /// Read at each use.
+    Reference(CredentialKind, SecretSource),
+}
+
+/// The secrets of an engine.
+pub(crate) struct Keys {
+    config: HashMap<ProfileId, Origin>,
+    secrets: Secrets,
+    stored: Credentials,
+}
+
+/// What the config says of profiles: which there are, and which cannot be used.
+pub(crate) struct Listed {
+    /// For rotation; without any usage yet.
+    pub(crate) profiles: Vec<Profile>,
+    /// A line for each reference that leads nowhere.
+    pub(crate) warnings: Vec<String>,
+    origins: HashMap<ProfileId, Origin>,
+}
+
+impl Listed {
+    /// Reads the references of the config. A variable that is not set takes its profile out, and nothing else: the
+    /// others may still answer.
+    pub(crate) fn new(config: &Config, environment: &Environment) -> Self {
+        let mut listed = Self { profiles: Vec::new(), warnings: Vec::new(), origins: HashMap::new() };
+        for (id, profile) in &config.auth.profiles {
+            if let Some(key) = &profile.key {
+                listed.reference(
+                    id,
+                    &profile.provider,
+                    key.source(),
+                    environment,
+                    &format!("auth.profiles.{id}"),
+                );
+            }
+        }
+        for (provider, settings) in &config.models.providers {
+            let Ok(id) = ProfileId::for_account(provider, None) else { continue };
+            if let Some(key) = &settings.api_key {
+                let path = format!("models.providers.{provider}.apiKey");
+                listed.reference(&id, provider, key.source(), environment, &path);
+            }
+        }
+        listed
+    }
+
+    fn reference(
+        &mut self,
+        id: &ProfileId,
+        provider: &ProviderId,
+        source: &SecretSource,
+        environment: &Environment,
+        path: &str,
+    ) {
+        if let SecretSource::Env(name) = source
+            && environment(name).is_none_or(|value| value.trim().is_empty())
+        {
+            self.warnings.push(format!("{id} is left out: the variable {name} is not set ({path})"));
+            return;
+        }
+        self.add(id.clone(), provider, source.clone());
+    }
+
+    fn add(&mut self, id: ProfileId, provider: &ProviderId, source: SecretSource) {
+        let credential = Credential::ApiKey { provider: provider.clone(), key: source.clone() };
+        self.profiles.push(Profile::new(id.clone(), &credential, UsageStats::default()));
+        self.origins.insert(id, Origin::Reference(CredentialKind::ApiKey, source));
+    }
+
+    /// The conventional variable of a provider without any profile, where it is set: `OPENAI_API_KEY`.
+    pub(crate) fn conventional(&mut self, provider: &ProviderId, environment: &Environment) -> bool {
+        let name = variable(provider);
+        let set = environment(&name).is_some_and(|value| !value.trim().is_empty());
+        if let (true, Ok(id)) = (set, ProfileId::for_account(provider, None)) {
+            self.add(id, provider, SecretSource::Env(name));
+        }
+        set
+    }
+
+    /// A provider of the operator's own that is called without a key.
+    pub(crate) fn keyless(&mut self, provider: &ProviderId) {
+        let Ok(id) = ProfileId::for_account(provider, None) else { return };
+        self.add(id.clone(), provider, SecretSource::Env(variable(provider)));
+        self.origins.insert(id, Origin::Keyless);
+    }
+
+    /// Whether the provider has a profile.
+    pub(crate) fn has(&self, provider: &ProviderId) -> bool {
+        self.profiles.iter().any(|profile| profile.provider == *provider)
+    }
+
+    /// The secrets of these profiles, and of those in the store.
+    pub(crate) fn into_keys(self, secrets: Secrets, stored: Credentials) -> Keys {
+        Keys { config: self.origins, secrets, stored }
+    }
+}
+
+/// The variable in which a provider's key is kept by custom.
+pub(crate) fn variable(provider: &ProviderId) -> String {
+    let upper = provider.as_str().to_ascii_uppercase();
+    format!("{}_API_KEY", upper.replace(|c: char| !c.is_ascii_alphanumeric(), "_"))
+}
+
+impl CredentialSource for Keys {
+    fn resolve<'a>(
+        &'a self,
+        profile: &'a ProfileId,
+        _now: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<ResolvedCredential>, AttemptFailure>> {
+        Box::pin(async move {
+            let resolved = match self.config.get(profile) {
+                Some(Origin::Keyless) => return Ok(None),
+                Some(Origin::Reference(kind, source)) => {
+                    let secret = self.secrets.read(source).await;
+                    secret
+                        .map(|secret| ResolvedCredential::new(profile.clone(), *kind, secret))
+                        .map_err(|source| CredentialError::Source { profile: profile.clone(), source })
+                }
+                None => self.stored.resolve(profile).await,
+            };
+            resolved.map(Some).map_err(|error| error.into_failure(profile.provider_id()))
+        })
+    }
+}

@@ -1,0 +1,333 @@
+//! From config keys to what the crates take. Every number that config leaves out keeps the crate's own default.
+
+use crate::EngineError;
+use failover_auth::{ConfiguredProfile, CooldownOptions, CooldownPolicy, UserPinMode};
+use failover_chain::{Aliases, Capabilities, ChainConfig, Fallbacks, ModelChainConfig, Origin, Reference};
+use failover_classify::{Classifier, OperatorRule};
+use failover_config::{
+    Agent, AuthMode, Config, Diagnostics, Document, Loaded, ModelChoice, Overrides, UserPin,
+};
+use failover_provider::ProviderAdapter;
+use failover_runner::plan::{Persistence, PolicyConfig, RunPolicy};
+use failover_types::{AgentId, CredentialKind, ModelRef, ModelSelector, ProviderId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why a valid config file cannot be put to work. The operator's to mend.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// No agent of that name.
+    #[error("the config has no agent {agent:?}; its agents are: {known}")]
+    NoAgent {
+        /// Who was asked for.
+        agent: String,
+        /// Who there is.
+        known: String,
+    },
+    /// A number of the runner is out of its bounds.
+    #[error("the config's limits cannot be used")]
+    Run(#[from] failover_runner::plan::PolicyError),
+    /// A cooldown is out of its bounds.
+    #[error("the config's auth.cooldowns cannot be used")]
+    Cooldowns(#[from] failover_auth::PolicyError),
+    /// The rules that ship contradict themselves: a fault of this software.
+    #[error("the built-in classifier rules are at fault; this is a bug")]
+    RuleSet(#[from] failover_classify::RuleSetError),
+    /// A rule of the operator.
+    #[error(transparent)]
+    Rule(Diagnostics),
+}
+
+fn origin(document: &Document, path: &str) -> Option<Origin> {
+    let line = u32::try_from(document.position(path)?.line).unwrap_or(u32::MAX);
+    Some(Origin::new(document.file(), line, path))
+}
+
+fn reference(document: &Document, path: &str, text: &str) -> Reference {
+    let reference = Reference::new(text);
+    match origin(document, path) {
+        Some(origin) => reference.at(origin),
+        None => reference,
+    }
+}
+
+fn fallbacks(document: &Document, path: &str, list: &failover_config::Fallbacks) -> Fallbacks {
+    use failover_config::Fallbacks as Written;
+    match list {
+        Written::Absent => Fallbacks::Absent,
+        Written::Null => Fallbacks::Null(origin(document, path)),
+        Written::List(names) => {
+            let entries = names.iter().enumerate();
+            let list =
+                entries.map(|(at, name)| reference(document, &format!("{path}[{at}]"), name)).collect();
+            Fallbacks::from_list(list, origin(document, path))
+        }
+    }
+}
+
+fn choice(document: &Document, path: &str, choice: Option<&ModelChoice>) -> ModelChainConfig {
+    let Some(choice) = choice else { return ModelChainConfig::default() };
+    let place = if choice.plain { path.to_owned() } else { format!("{path}.primary") };
+    let primary = choice.primary.as_deref().map(|text| reference(document, &place, text));
+    ModelChainConfig::new(primary, fallbacks(document, &format!("{path}.fallbacks"), &choice.fallbacks))
+}
+
+/// The agent's own settings and their path; `None` where the config lists no agent of that name and none is needed.
+fn agent<'a>(config: &'a Config, id: &AgentId) -> Result<Option<(String, &'a Agent)>, SettingsError> {
+    let list = &config.agents.list;
+    let found = list.iter().position(|agent| agent.id == id.as_str());
+    match found.and_then(|at| Some((format!("agents.list[{at}]"), list.get(at)?))) {
+        Some(found) => Ok(Some(found)),
+        None if *id == AgentId::main() => Ok(None),
+        None => {
+            let known: Vec<&str> = list.iter().map(|agent| agent.id.as_str()).collect();
+            Err(SettingsError::NoAgent { agent: id.to_string(), known: known.join(", ") })
+        }
+    }
+}
+
+/// Everything about models that decides a chain, for one agent.
+///
+/// # Errors
+///
+/// [`SettingsError::NoAgent`] where the config lists agents and none has that name.
+pub fn chain_config(loaded: &Loaded, id: &AgentId) -> Result<ChainConfig, SettingsError> {
+    let (config, document) = (&loaded.config, &loaded.document);
+    let defaults = &config.agents.defaults;
+    let mut chain = ChainConfig::default();
+    chain.aliases = aliases(config);
+    chain.capabilities = capabilities(config);
+    chain.defaults = choice(document, "agents.defaults.model", defaults.model.as_ref());
+    chain.image = choice(document, "agents.defaults.imageModel", defaults.image_model.as_ref());
+    let own = |path: &str, list: &failover_config::Fallbacks| fallbacks(document, path, list);
+    chain.on_context_overflow = own("agents.defaults.onContextOverflow", &defaults.on_context_overflow);
+    chain.on_content_refusal = own("agents.defaults.onContentRefusal", &defaults.on_content_refusal);
+    if let Some((path, agent)) = agent(config, id)? {
+        chain.agent = choice(document, &format!("{path}.model"), agent.model.as_ref());
+        if agent.image_model.is_some() {
+            chain.image = choice(document, &format!("{path}.imageModel"), agent.image_model.as_ref());
+        }
+        if !agent.on_context_overflow.is_absent() {
+            chain.on_context_overflow = own(&format!("{path}.onContextOverflow"), &agent.on_context_overflow);
+        }
+        if !agent.on_content_refusal.is_absent() {
+            chain.on_content_refusal = own(&format!("{path}.onContentRefusal"), &agent.on_content_refusal);
+        }
+    }
+    Ok(chain)
+}
+
+fn aliases(config: &Config) -> Aliases {
+    let mut aliases = Aliases::default();
+    for (model, entry) in &config.agents.defaults.models {
+        if let (Some(alias), Ok(model)) = (&entry.alias, model.parse::<ModelRef>()) {
+            aliases.model(alias, ModelSelector::new(model, None));
+        }
+    }
+    aliases
+}
+
+fn capabilities(config: &Config) -> BTreeMap<ModelRef, Capabilities> {
+    let models = config.models.providers.iter().flat_map(|(id, provider)| {
+        provider.models.iter().filter_map(move |facts| {
+            let mut known = Capabilities::default();
+            known.context_window = facts.context_window;
+            known.tools = facts.tools;
+            known.images = facts.input.as_ref().map(|kinds| kinds.iter().any(|kind| kind == "image"));
+            Some((ModelRef::new(id.clone(), &facts.id).ok()?, known))
+        })
+    });
+    models.collect()
+}
+
+/// The numbers of the runner.
+///
+/// # Errors
+///
+/// [`SettingsError::Run`] names the number that is out of its bounds.
+pub fn run_policy(config: &Config) -> Result<RunPolicy, SettingsError> {
+    let (defaults, cooldowns) = (&config.agents.defaults, &config.auth.cooldowns);
+    let mut policy = PolicyConfig::default();
+    put(&mut policy.rate_limited_profile_rotations, cooldowns.rate_limited_profile_rotations);
+    put(&mut policy.overloaded_profile_rotations, cooldowns.overloaded_profile_rotations);
+    put(&mut policy.transient_profile_rotations, cooldowns.transient_profile_rotations);
+    put(&mut policy.overloaded_backoff_ms, cooldowns.overloaded_backoff_ms);
+    put(&mut policy.retry_in_place.max, defaults.retry_in_place.max);
+    put(&mut policy.retry_in_place.max_wait_ms, defaults.retry_in_place.max_wait_ms);
+    put(&mut policy.run_retries.base, defaults.run_retries.base);
+    put(&mut policy.run_retries.per_profile, defaults.run_retries.per_profile);
+    put(&mut policy.run_retries.min, defaults.run_retries.min);
+    put(&mut policy.run_retries.max, defaults.run_retries.max);
+    policy.deadline_ms = defaults.limits.run_ms;
+    policy.max_attempts = defaults.limits.max_attempts;
+    policy.limits.connect_ms = defaults.limits.connect_ms;
+    policy.limits.first_byte_ms = defaults.limits.first_byte_ms;
+    policy.limits.first_content_ms = defaults.limits.first_content_ms;
+    policy.limits.idle_ms = defaults.limits.idle_ms;
+    policy.skip_ttl_ms = defaults.skip_ttl_ms;
+    policy.persistence = match defaults.fallback_overrides {
+        Some(Overrides::TurnLocal) => Persistence::TurnLocal,
+        _ => Persistence::Sticky,
+    };
+    Ok(RunPolicy::new(policy)?)
+}
+
+fn put<T>(target: &mut T, written: Option<T>) {
+    if let Some(written) = written {
+        *target = written;
+    }
+}
+
+/// How long failing profiles rest.
+///
+/// # Errors
+///
+/// [`SettingsError::Cooldowns`] names the number that is out of its bounds.
+pub fn cooldown_policy(config: &Config) -> Result<CooldownPolicy, SettingsError> {
+    let written = &config.auth.cooldowns;
+    let mut options = match written.preset.as_deref() {
+        Some("classic") => CooldownOptions::classic(),
+        _ => CooldownOptions::default(),
+    };
+    let hours = |hours: u32| Duration::from_secs(u64::from(hours) * 3_600);
+    let minutes = |minutes: u32| Duration::from_secs(u64::from(minutes) * 60);
+    let ladder = |steps: &Vec<u64>| steps.iter().copied().map(Duration::from_millis).collect();
+    put(&mut options.ladder, written.ladder_ms.as_ref().map(ladder));
+    put(&mut options.billing, written.billing_backoff_hours.map(hours));
+    put(&mut options.billing_cap, written.billing_max_hours.map(hours));
+    put(&mut options.permanent, written.auth_permanent_backoff_minutes.map(minutes));
+    put(&mut options.permanent_cap, written.auth_permanent_max_minutes.map(minutes));
+    put(&mut options.failure_window, written.failure_window_hours.map(hours));
+    let by_provider = written.billing_backoff_hours_by_provider.iter();
+    options.billing_by_provider = by_provider.map(|(id, wait)| (id.clone(), hours(*wait))).collect();
+    for (id, provider) in &config.models.providers {
+        match provider.self_balancing {
+            Some(true) => drop(options.self_balancing.insert(id.clone())),
+            Some(false) => drop(options.self_balancing.remove(id)),
+            None => {}
+        }
+    }
+    Ok(CooldownPolicy::new(options)?)
+}
+
+/// What a person's `…@profile` means.
+pub(crate) fn user_pin(config: &Config) -> UserPinMode {
+    match config.agents.defaults.user_pin {
+        Some(UserPin::Preferred) => UserPinMode::Preferred,
+        _ => UserPinMode::Strict,
+    }
+}
+
+/// `auth.profiles`, as rotation reads them.
+pub(crate) fn configured_profiles(config: &Config) -> Vec<ConfiguredProfile> {
+    let listed = config.auth.profiles.iter();
+    listed
+        .map(|(id, profile)| {
+            let kind = match profile.mode {
+                AuthMode::OAuth => CredentialKind::OAuth,
+                AuthMode::Token => CredentialKind::Token,
+                AuthMode::ApiKey => CredentialKind::ApiKey,
+            };
+            ConfiguredProfile::new(id.clone(), profile.provider.clone(), Some(kind))
+        })
+        .collect()
+}
+
+/// The operator's own classifier rules, as written; [`Classifier::with_operator_rules`] checks them.
+///
+/// [`Classifier::with_operator_rules`]: failover_classify::Classifier::with_operator_rules
+fn operator_rules(config: &Config) -> Vec<OperatorRule> {
+    let rules = config.classifier.rules.iter();
+    rules
+        .map(|written| {
+            let mut rule = OperatorRule::new(&written.id, written.reason);
+            rule.contains.clone_from(&written.contains);
+            rule.regex.clone_from(&written.regex);
+            rule.status = written.status;
+            rule.code.clone_from(&written.code);
+            rule.provider = written.provider.as_ref().map(ToString::to_string);
+            rule
+        })
+        .collect()
+}
+
+/// The classifier with every table that ships and the operator's own rules.
+///
+/// # Errors
+///
+/// [`SettingsError::Rule`] says where the faulty rule stands and what is wrong with it.
+pub fn classifier(loaded: &Loaded) -> Result<Classifier, SettingsError> {
+    let rules = operator_rules(&loaded.config);
+    Classifier::standard()?.with_operator_rules(&rules).map_err(|error| {
+        let path = format!("classifier.rules[{}].{}", error.index, error.field);
+        SettingsError::Rule(loaded.fault(&path, error.what))
+    })
+}
+
+/// Providers that the config names: with settings of their own, or by a model or a profile.
+pub(crate) fn providers(loaded: &Loaded, chain: &ChainConfig) -> Vec<ProviderId> {
+    let config = &loaded.config;
+    let mut ids: Vec<ProviderId> = config.models.providers.keys().cloned().collect();
+    ids.extend(config.auth.profiles.values().map(|profile| profile.provider.clone()));
+    let settings = [&chain.defaults, &chain.agent, &chain.image];
+    let written = settings.iter().flat_map(|it| it.primary.iter().chain(it.fallbacks.references()));
+    let rescues = chain.on_context_overflow.references().iter().chain(chain.on_content_refusal.references());
+    let models = written.chain(rescues).filter_map(|reference| chain.read(reference).ok());
+    ids.extend(models.map(|selector| selector.model.provider().clone()));
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// Whether the config says that a provider's calls need a key: it names one, in either place.
+pub(crate) fn names_key(config: &Config, provider: &ProviderId) -> bool {
+    let settings = config.models.providers.get(provider);
+    settings.is_some_and(|settings| settings.api_key.is_some())
+        || config.auth.profiles.values().any(|profile| profile.provider == *provider)
+}
+
+/// The built-in adapter of a provider; `None` where none of the enabled ones speaks its protocol.
+///
+/// # Errors
+///
+/// [`EngineError::Provider`] where its settings cannot be used.
+#[cfg(feature = "provider-openai")]
+pub(crate) fn adapter(
+    config: &Config,
+    id: &ProviderId,
+) -> Result<Option<Arc<dyn ProviderAdapter>>, EngineError> {
+    use failover_provider_openai::OpenAi;
+    let mut builder = OpenAi::builder(id.clone());
+    if let Some(settings) = config.models.providers.get(id) {
+        if let Some(url) = &settings.base_url {
+            builder = builder.base_url(url);
+        }
+        for (name, value) in &settings.headers {
+            builder = builder.header(name, value);
+        }
+    }
+    match builder.build() {
+        Ok(adapter) => Ok(Some(Arc::new(adapter))),
+        Err(error) => Err(EngineError::Provider { provider: id.clone(), why: error.to_string() }),
+    }
+}
+
+/// The built-in adapter of a provider: none is enabled.
+#[cfg(not(feature = "provider-openai"))]
+pub(crate) fn adapter(_: &Config, _: &ProviderId) -> Result<Option<Arc<dyn ProviderAdapter>>, EngineError> {
+    Ok(None)
+}
+
+/// Whether a provider of this name is known to want a key. The operator's own servers may want none.
+#[cfg(feature = "provider-openai")]
+pub(crate) fn wants_key(id: &ProviderId) -> bool {
+    !failover_provider_openai::facts_for(id).keyless
+}
+
+/// Whether a provider of this name is known to want a key: nothing is known without adapters.
+#[cfg(not(feature = "provider-openai"))]
+pub(crate) fn wants_key(_: &ProviderId) -> bool {
+    false
+}

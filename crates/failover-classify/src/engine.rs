@@ -235,7 +235,7 @@ impl Classifier {
         };
         let mut fields = Fields::of(&view, &source);
         let hits = self.scan(&view);
-        let phrases = self.phrases(&hits, view.bytes());
+        let phrases = self.phrases(&hits, &view, &source);
         for hit in &hits {
             let words = self.compiled.code_words.get(hit.literal as usize).map_or(&[][..], Vec::as_slice);
             if words.is_empty() {
@@ -297,7 +297,13 @@ impl Classifier {
         left && right
     }
 
-    fn phrases(&self, hits: &[Hit], text: &[u8]) -> Vec<(u32, (usize, usize))> {
+    fn phrases(
+        &self,
+        hits: &[Hit],
+        view: &View,
+        source: &impl Fn(usize, usize) -> String,
+    ) -> Vec<(u32, (usize, usize))> {
+        let text = view.bytes();
         let mut found: Vec<(u32, (usize, usize))> = Vec::new();
         for hit in hits {
             for &phrase in self.compiled.begins.get(hit.literal as usize).into_iter().flatten() {
@@ -308,6 +314,9 @@ impl Classifier {
                 else {
                     continue;
                 };
+                if parts.len() == 1 && is_identifier(view, source, *hit) {
+                    continue;
+                }
                 if let Some(end) = rest_of(parts.get(1..).unwrap_or_default(), hits, hit.end, text) {
                     found.push((phrase, (hit.start as usize, end as usize)));
                 }
@@ -572,6 +581,17 @@ fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], end: u32, text: &[u8]) -> Op
             .filter(|hit| one_field(text.get(end as usize..hit.start as usize).unwrap_or_default()))
             .find_map(|hit| rest_of(rest, hits, hit.end, text))
     })
+}
+
+/// `rate_limit_exceeded` is a code, not the words; the view alone cannot tell.
+fn is_identifier(view: &View, source: &impl Fn(usize, usize) -> String, hit: Hit) -> bool {
+    let (start, end) = (hit.start as usize, hit.end as usize);
+    if !view.slice(start..end).contains(&b' ') {
+        return false;
+    }
+    let (start, end) = origin(view, start, end);
+    let text = source(start, end);
+    text.contains('_') && !text.contains(char::is_whitespace)
 }
 
 /// Whether a gap stays inside one string: it does not cross from one field of an object into the next.

@@ -111,6 +111,7 @@ impl Known<'_> {
             }),
             Fact::EmptyAnswer => empty_answer(self.view.bytes()),
             Fact::Short => self.body_len <= 400,
+            Fact::Tiny => self.body_len <= 32,
             Fact::Prose => self.prose(),
             Fact::NoStatus => self.status.is_none(),
         }

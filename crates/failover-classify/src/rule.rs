@@ -106,6 +106,8 @@ pub enum Fact {
     EmptyAnswer,
     /// The text is short: at most 400 bytes.
     Short,
+    /// The text is tiny: at most 32 bytes.
+    Tiny,
     /// A list in Markdown without anything structured in it: an explanation, not an error.
     Prose,
     /// There is no status at all, neither beside the text nor in it.

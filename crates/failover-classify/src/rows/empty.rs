@@ -38,6 +38,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "only {reasoning|thinking}",
         "thinking only response",
         "空响应",
+        "parts 为空",
+        "{响应|回复|输出|内容|结果|返回值} {为空|是空的}",
         "空回复",
         "返回为空",
         "返回空",

@@ -72,7 +72,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "no module named",
         "is not recognized as an internal or external command",
         "spawn .. {enoent|eacces|enametoolong|e2big|unknown|error}",
-        "failed to {spawn|launch|start|execute} .. {process|command|program|shell|binary|subprocess|cli|executable|server}",
+        "failed to {spawn|launch|execute} .. {process|command|program|shell|binary|subprocess|executable|claude*}",
         "spawn failed",
         "process exited with {code|status|signal}",
         "child process .. {exit|exited|died|killed}",

@@ -99,6 +99,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "would exceed .. rate limit",
         "429 rate limit",
         "request was throttled",
+        "resource has been exhausted",
         "requests throttling triggered",
     ])
     .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required", "负载已饱和", "usage credits are required", "response with no choices"]),
@@ -153,7 +154,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "slow down",
         "ramp up {traffic|usage|your} .. gradually",
         "{request|requests|prompt|call} {was|were|has been} {throttled|rejected} due to {rate|quota|throttl*}",
-        "resource has been exhausted",
         "resource exhausted",
         "resourceexhausted",
         "quota exceeded for {metric|quota|aiplatform*}",

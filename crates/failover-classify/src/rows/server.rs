@@ -34,6 +34,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "exited with .. {code|status}",
         "{runner|llama server|model runner|worker} {process |}{has |}{terminated|crashed|exited|died|unexpectedly stopped}",
         "unexpectedly stopped",
+        "unexpected {line format|response format|format in response|response structure|response from|response body|chunk format}",
         "{cuda|gpu|vram} {error|out of memory|oom|memory}",
         "cuda error",
         "out of memory",

@@ -1,8 +1,7 @@
 //! Time and transport: DNS, TCP, TLS, proxies, streams that were cut, limits of time.
 
 use super::text;
-use crate::Surface;
-use crate::rule::{Family, Rule};
+use crate::rule::{Fact, Family, Rule};
 use failover_types::FailoverReason::Timeout;
 
 const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
@@ -257,11 +256,9 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
-    row("core/transport-terminated", &["terminated"]).none(&["process has terminated", "process terminated", "runner"]).facts(&[crate::Fact::Short]).surfaces(&[
-        Surface::SdkMessage,
-        Surface::Transport,
-        Surface::StreamEvent,
-    ]),
+    row("core/transport-terminated", &["terminated"]).facts(&[Fact::Tiny]),
+    row("core/transport-terminated-error", &["{typeerror|error|apierror|fetcherror}: terminated"])
+        .none(&["process has terminated", "terminated due to"]),
     row("core/transport-unhandled-stop", &["unhandled stop reason", "stop reason: {error|abort|malformed response|network error}", "reason: {abort|malformed response|network error}"]),
     row("core/transport-canceled-request", &["request canceled", "context canceled"])
         .status(crate::StatusSet::Range(499, 599)),

@@ -240,7 +240,10 @@ impl Fields {
         let titled = head.ends_with(b"title:") || head.ends_with(b"|");
         let label = strip_end(head, b":=\"'(- ");
         let worded = STATUS_WORDS.iter().any(|word| ends_with_word(label, word.as_bytes()));
-        let begins = head.is_empty() || head.ends_with(b"error:") || head.ends_with(b"exception:");
+        let begins = strip_end(head, b"\"': ").ends_with(b"message") && head.ends_with(b"\"")
+            || head.is_empty()
+            || head.ends_with(b"error:")
+            || head.ends_with(b"exception:");
         let tail = strip_start(after, b" :,)]>\"'({");
         let phrased = REASON_PHRASES.iter().any(|phrase| tail.starts_with(phrase.as_bytes()));
         let after_colon = head.ends_with(b":") && phrased;

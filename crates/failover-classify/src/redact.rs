@@ -167,6 +167,9 @@ fn is_name(word: &str) -> bool {
 /// Where in the word a key begins that is known by its beginning.
 fn known(word: &str) -> Option<usize> {
     PREFIXES.iter().find_map(|(prefix, least)| {
+        if word.len() < prefix.len() + least {
+            return None;
+        }
         let at = word.find(prefix)?;
         let clear =
             at.checked_sub(1).and_then(|i| word.as_bytes().get(i)).is_none_or(|b| !b.is_ascii_alphanumeric());

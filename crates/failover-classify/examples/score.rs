@@ -1,9 +1,11 @@
 //! Scores the classifier on labelled cases: `cargo run -p failover-classify --example score -- FILE [--fails] [--id ID]`.
 #![expect(
+    clippy::indexing_slicing,
+    clippy::too_many_lines,
+    clippy::similar_names,
+    clippy::wildcard_enum_match_arm,
     clippy::print_stdout,
-    clippy::unwrap_used,
     clippy::expect_used,
-    clippy::disallowed_methods,
     reason = "an example that reports to its user"
 )]
 

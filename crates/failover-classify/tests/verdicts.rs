@@ -179,7 +179,6 @@ fn rules_of_an_operator_come_right_after_the_local_tier() {
 #[test_case(OperatorRule::new("empty", FailoverReason::Auth), "id")]
 #[test_case(OperatorRule::new("regex", FailoverReason::Auth).with_regex("("), "regex")]
 #[test_case(OperatorRule::new("status", FailoverReason::Auth).with_status(42), "status")]
-#[expect(clippy::needless_pass_by_value, reason = "test cases own their values")]
 fn broken_rules_of_an_operator_are_refused(rule: OperatorRule, field: &str) {
     let error = Classifier::standard().unwrap().with_operator_rules(&[rule]).unwrap_err();
     assert_eq!(error.field, field);

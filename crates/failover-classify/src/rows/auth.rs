@@ -210,6 +210,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "does not match organization",
         "no access to github copilot",
         "missing scopes",
+        "{token|key|credential} is restricted to",
+        "could not be found in the keychain",
         "must be a named user",
         "request an entitlement",
         "not entitled",

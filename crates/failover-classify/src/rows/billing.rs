@@ -44,6 +44,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "usage credits are required",
         "extra usage is required",
         "draw from your extra usage",
+        "draw from extra usage",
         "out of extra usage",
         "credits are required",
     ])

@@ -187,9 +187,11 @@ impl World {
 
     pub(crate) fn enabled(&self) -> Vec<Action> {
         let mut actions = Vec::new();
+        // Runs that have not begun are alike: it is enough that the first of them begins.
+        let first_idle = self.runs.iter().position(|run| run.pc == Pc::Idle);
         for (r, run) in self.runs.iter().enumerate() {
             match run.pc {
-                Pc::Idle if self.budget.runs > 0 => actions.push(Action::Begin(r)),
+                Pc::Idle if self.budget.runs > 0 && first_idle == Some(r) => actions.push(Action::Begin(r)),
                 Pc::Claim => actions.extend([Action::Claim(r), Action::Die(r)]),
                 Pc::Attempt => actions.extend([Action::Fail(r), Action::Succeed(r), Action::Die(r)]),
                 Pc::Take => actions.extend([Action::Take(r), Action::Die(r)]),

@@ -245,6 +245,13 @@ fn allowed<'a>(selection: &'a Selection, config: &'a ChainConfig) -> Allowed<'a>
 /// source. Otherwise the source decides (H-7): nothing follows a strict one; else the configured fallbacks follow (H-2,
 /// H-4) and the configured primary closes the chain (H-3). What cannot be read is left out and reported by
 /// [`Chain::unresolved`] (H-6).
+///
+/// A bare model string starts nothing (H-9):
+///
+/// ```compile_fail,E0308
+/// # use failover_chain::{ChainConfig, resolve};
+/// resolve("openai/gpt-5", &ChainConfig::default(), None);
+/// ```
 pub fn resolve(selection: &Selection, config: &ChainConfig, fallbacks: Option<&FallbacksOverride>) -> Chain {
     let mut chain = Builder::new(config);
     let written = [&config.agent, &config.defaults];

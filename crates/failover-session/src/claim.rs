@@ -172,26 +172,34 @@ pub fn settle(entry: &SessionEntry, claim: &Claim, now: Timestamp) -> Option<Ses
     state.write()
 }
 
-/// The model that is selected without the override answered, `answered`: the override and its pin are cleared.
+/// The model that is selected without the override answered, `answered`: the override and its pin are cleared. Where no
+/// override is stored and only the notices know of a fallback ([`note_turn`]), they say that it is over.
 ///
-/// `None` where the run did not know this override: one that began earlier proves nothing about it.
+/// `None` where there is neither, or the run did not know of it: a run that began earlier proves nothing about it.
 pub fn settle_origin(entry: &SessionEntry, ticket: &Ticket, answered: &ModelRef) -> Option<SessionEntry> {
     let mut state = State::of(entry);
-    let StoredSelection::Auto { model, .. } = state.settled.model.selection() else { return None };
-    let episode = state.book.episode.as_ref().map(|episode| episode.serial);
-    if state.book.epoch != ticket.epoch || episode != ticket.episode {
+    let episode = state.book.episode.as_ref();
+    if state.book.epoch != ticket.epoch || episode.map(|episode| episode.serial) != ticket.episode {
         return None;
     }
+    let was = match (state.settled.model.selection(), episode) {
+        (StoredSelection::Auto { model, .. }, _) => model,
+        (_, Some(episode)) => episode.fallback.clone(),
+        (_, None) => return None,
+    };
     state.book.claims.retain(|marker| marker.run != ticket.run);
-    state.settled.model = ModelGroup::default();
-    if state.settled.pin.is_ours() {
-        state.settled.pin = PinGroup::default();
+    if let StoredSelection::Auto { .. } = state.settled.model.selection() {
+        state.settled.model = ModelGroup::default();
+        if state.settled.pin.is_ours() {
+            state.settled.pin = PinGroup::default();
+        }
     }
-    state.back_on(answered, &model);
+    state.back_on(answered, &was);
     state.write()
 }
 
-/// A turn under the policy `turn_local` was answered: no selection field is written, only the notices are kept.
+/// A turn under the policy `turn_local` was answered: no selection field is written, only the notices are kept. (An
+/// override that an earlier policy left behind is cleared once the selected model answers.)
 pub fn note_turn(
     entry: &SessionEntry,
     ticket: &Ticket,
@@ -200,15 +208,14 @@ pub fn note_turn(
     reason: FailoverReason,
     now: Timestamp,
 ) -> Option<SessionEntry> {
+    if served == selected {
+        return settle_origin(entry, ticket, served);
+    }
     let mut state = State::of(entry);
-    if state.book.epoch != ticket.epoch {
+    if state.book.epoch != ticket.epoch || state.settled.model.selection().is_a_choice() {
         return None;
     }
-    if served != selected {
-        state.served_by(served, selected, reason, now, true);
-    } else if let Some(episode) = state.book.episode.clone().filter(|it| Some(it.serial) == ticket.episode) {
-        state.back_on(selected, &episode.fallback);
-    }
+    state.served_by(served, selected, reason, now, true);
     state.write()
 }
 

@@ -21,6 +21,33 @@
 //! A writer that knows nothing of the layers is recognized by the fields: where they do not show what the claims say,
 //! the claims are void and what stands is settled.
 
+//! # One run
+//!
+//! ```
+//! use failover_session::{Claim, SessionEntry, StoredSelection, apply_fallback, roll_back, settle, take_notices, ticket};
+//! use failover_types::{FailoverReason, RunId, Timestamp};
+//! use std::time::Duration;
+//!
+//! let entry = SessionEntry::parse(br#"{"title":"Holidays","tokens":1.50}"#)?;
+//! let (now, lease) = (Timestamp::from_millis(1), Duration::from_mins(5));
+//! let ticket = ticket(&entry, RunId::new("run-1")?);
+//!
+//! // The primary failed: the override is written before the next model is tried.
+//! let origin = "openai/gpt-5".parse()?;
+//! let claim = Claim::new(ticket, "acme/large".parse()?, origin, FailoverReason::Overloaded, now, lease);
+//! let claimed = apply_fallback(&entry, &claim).ok_or("somebody's choice stands")?;
+//!
+//! // Had it failed as well, nothing would be left of it.
+//! assert_eq!(roll_back(&claimed, &claim).into_entry(), Some(entry));
+//!
+//! // It answers.
+//! let settled = settle(&claimed, &claim, now).ok_or("the claim does not stand any more")?;
+//! let (told, notices) = take_notices(&settled).ok_or("told already")?;
+//! assert_eq!(notices[0].to_string(), "↪️ Model Fallback: acme/large (selected openai/gpt-5; overloaded)");
+//! assert!(matches!(told.selection(), StoredSelection::Auto { .. }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod book;
 mod claim;
 mod entry;

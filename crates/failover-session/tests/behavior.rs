@@ -454,6 +454,26 @@ fn turn_local_writes_notices_and_no_selection() {
     assert_eq!((shown.selected, shown.answering, shown.next_probe), (Some(a), Some(b), None));
 }
 
+// spec: S-12, S-11
+#[test]
+fn what_another_policy_left_behind_goes_when_the_selected_model_answers() {
+    let (a, b, reason) = (model("a/m1"), model("b/m2"), FailoverReason::Overloaded);
+    // Sticky before, turn-local now.
+    let told = take_notices(&on_fallback()).unwrap().0;
+    assert_eq!(note_turn(&told, &run(&told, "1"), &a, &b, reason, at(20)), None);
+    let back = note_turn(&told, &run(&told, "2"), &a, &a, reason, at(21)).unwrap();
+    assert_eq!((back.selection(), texts(&back)), (StoredSelection::Nothing, vec![CLEARED.to_owned()]));
+    // A sticky turn that could not write its claim.
+    let fresh = SessionEntry::new();
+    let noted = note_turn(&fresh, &run(&fresh, "1"), &a, &b, reason, at(1)).unwrap();
+    let back = settle_origin(&noted, &run(&noted, "2"), &a).unwrap();
+    assert_eq!(texts(&back), [MOVED, CLEARED]);
+    assert_eq!(settle_origin(&back, &run(&back, "3"), &a), None);
+    // A choice without the bookkeeping of this crate.
+    let theirs = entry(r#"{"providerOverride":"u","modelOverride":"x"}"#);
+    assert_eq!(note_turn(&theirs, &run(&theirs, "1"), &model("u/x"), &b, reason, at(1)), None);
+}
+
 // spec: S-13
 #[test]
 fn status_says_what_answers_and_why() {

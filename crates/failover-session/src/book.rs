@@ -36,6 +36,9 @@ pub(crate) struct Book {
     /// The last probe of the origin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeMark>,
+    /// When the entry was last in use, roughly; only where idle ones are forgotten.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<Timestamp>,
     /// A person chose another model while a run may be under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<PendingSwitch>,

@@ -2,6 +2,7 @@
 
 use crate::book::Book;
 use crate::group::{MODEL_FIELDS, ModelGroup, PIN_FIELDS, PinGroup};
+use failover_types::Timestamp;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -121,6 +122,16 @@ impl SessionEntry {
 
     pub(crate) fn book(&self) -> &Book {
         &self.book
+    }
+
+    /// When the entry was last in use, where that is kept.
+    pub(crate) fn used_at(&self) -> Option<Timestamp> {
+        self.book.used
+    }
+
+    pub(crate) fn used(&self, now: Timestamp) -> Option<Self> {
+        let book = Book { used: Some(now), ..(*self.book).clone() };
+        self.replaced(&self.model, &self.pin, &book)
     }
 
     pub(crate) fn model_group(&self) -> &ModelGroup {

@@ -4,8 +4,9 @@ use crate::{EntryError, Marker, SessionEntry, recover};
 use failover_store::{
     Expect, Key, KeyError, KeyValue, Prefix, StoreError, Swap, Value, Versioned, WriteOptions,
 };
-use failover_types::{AgentId, SessionId};
+use failover_types::{AgentId, Clock, SessionId};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often a lost swap is tried again. Every loss means that somebody else got on, so as many writers as this can
 /// share a session.
@@ -66,6 +67,26 @@ pub enum SessionsError {
 #[derive(Clone)]
 pub struct Sessions {
     store: Arc<dyn KeyValue>,
+    idle: Option<Idle>,
+}
+
+/// When idle sessions are forgotten.
+#[derive(Clone)]
+struct Idle {
+    after: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl Idle {
+    /// How much of the time may pass before an entry that is read and not changed is written again.
+    const FRESH: u32 = 8;
+
+    /// An entry in use whose stamp is old is worth a write, though nothing else changed.
+    fn stamped(&self, entry: &SessionEntry) -> Option<SessionEntry> {
+        let now = self.clock.now();
+        let old = entry.used_at().is_none_or(|used| now.since(used) >= self.after / Self::FRESH);
+        old.then(|| entry.used(now)).flatten()
+    }
 }
 
 impl std::fmt::Debug for Sessions {
@@ -82,7 +103,15 @@ fn parse(name: &str, found: &Versioned) -> Result<SessionEntry, SessionsError> {
 impl Sessions {
     /// The table in this store.
     pub fn new(store: Arc<dyn KeyValue>) -> Self {
-        Self { store }
+        Self { store, idle: None }
+    }
+
+    /// Forgets sessions that nobody used for so long, a person's choice included. Without it they are kept for ever,
+    /// and whoever owns the sessions deletes them.
+    #[must_use]
+    pub fn forgetting_idle(mut self, after: Duration, clock: Arc<dyn Clock>) -> Self {
+        self.idle = Some(Idle { after, clock });
+        self
     }
 
     /// Reads an entry; `None` where there is none.
@@ -143,6 +172,11 @@ impl Sessions {
         self.swap(&key, of.session.as_str(), found, change).await
     }
 
+    fn options(&self) -> WriteOptions {
+        let durable = WriteOptions::durable();
+        self.idle.as_ref().map_or(durable, |idle| durable.expiring(idle.clock.now().after(idle.after)))
+    }
+
     async fn swap<T: Send>(
         &self,
         key: &Key,
@@ -153,10 +187,12 @@ impl Sessions {
         for _ in 0..ATTEMPTS {
             let entry = found.as_ref().map(|found| parse(name, found)).transpose()?.unwrap_or_default();
             let (next, outcome) = change(&entry);
-            let Some(next) = next else { return Ok((entry, outcome)) };
+            let in_use = self.idle.as_ref().filter(|_| next.is_some() || found.is_some());
+            let stamped = in_use.and_then(|idle| idle.stamped(next.as_ref().unwrap_or(&entry)));
+            let Some(next) = stamped.or(next) else { return Ok((entry, outcome)) };
             let expect = found.as_ref().map_or(Expect::Absent, |found| Expect::Version(found.version));
             let value = Value::new(next.to_json().into_bytes());
-            match self.store.swap(key, expect, Some(value), WriteOptions::durable()).await? {
+            match self.store.swap(key, expect, Some(value), self.options()).await? {
                 Swap::Done(_) => return Ok((next, outcome)),
                 Swap::Lost(current) => found = current,
             }
@@ -188,17 +224,18 @@ impl Sessions {
             after = Some(last.clone());
             for (key, found) in page {
                 let name = key.as_str().to_owned();
-                let dead = &dead;
-                let outcome = self.swap(&key, &name, Some(found), |entry| {
-                    let next = recover(entry, dead);
+                // An entry that cannot be read is left alone, and so is one that needs nothing: this is no use of it.
+                let needed = parse(&name, &found).is_ok_and(|entry| recover(&entry, &dead).is_some());
+                if !needed {
+                    continue;
+                }
+                let rolled_back = |entry: &SessionEntry| {
+                    let next = recover(entry, &dead);
                     let written = next.is_some();
                     (next, written)
-                });
-                match outcome.await {
-                    Ok((_, written)) => changed += usize::from(written),
-                    Err(SessionsError::Entry { .. }) => {}
-                    Err(error) => return Err(error),
-                }
+                };
+                let (_, written) = self.swap(&key, &name, Some(found), rolled_back).await?;
+                changed += usize::from(written);
             }
         }
     }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use common::{at, claim, entry, model, restarted, run};
 use failover_session::{
     Rollback, SessionEntry, SessionKey, Sessions, SessionsError, StoredSelection, apply_fallback, expired,
-    roll_back, settle, take_notices,
+    roll_back, select_user, settle, take_notices,
 };
 use failover_store::{
     ChangeStream, Durability, Expect, Key, KeyValue, MemoryStore, Prefix, StoreError, Swap, Value, Versioned,
@@ -16,9 +16,10 @@ use failover_store::{
 use failover_types::{AgentId, BoxFuture, Clock, SessionId, Timestamp};
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 struct Still;
 
@@ -296,4 +297,41 @@ async fn startup_recovery_visits_every_session_of_the_agent() {
     assert_eq!(sessions.recover(&AgentId::main(), |_| true).await.unwrap(), 200);
     assert_eq!(sessions.recover(&AgentId::main(), |_| true).await.unwrap(), 0);
     assert_eq!(sessions.get(&other).await.unwrap().unwrap().claims().len(), 1);
+}
+
+/// A clock that a test turns by hand.
+#[derive(Default)]
+struct Manual(AtomicU64);
+
+impl Clock for Manual {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep_until(&self, _at: Timestamp) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+// spec: K-5
+#[tokio::test]
+async fn an_idle_session_is_forgotten_and_one_in_use_is_not() {
+    const DAY: u64 = 24 * 60 * 60 * 1_000;
+    let clock = Arc::new(Manual::default());
+    let store: Arc<dyn KeyValue> = Arc::new(MemoryStore::new(Arc::<Manual>::clone(&clock)));
+    let sessions =
+        Sessions::new(store).forgetting_idle(Duration::from_hours(40 * 24), Arc::<Manual>::clone(&clock));
+    let choose = |entry: &SessionEntry| Some(select_user(entry, &"u/x".parse().unwrap(), at(0)));
+    for session in ["used", "idle"] {
+        sessions.update(&key(session), choose).await.unwrap();
+    }
+    for day in 1..=100 {
+        clock.0.store(day * DAY, Ordering::Relaxed);
+        let (entry, written) = sessions.update(&key("used"), |_| None).await.unwrap();
+        assert_eq!(entry.selection(), StoredSelection::User { model: model("u/x") });
+        assert!(!written, "the caller changed nothing");
+    }
+    assert_eq!(sessions.get(&key("idle")).await.unwrap(), None);
+    sessions.update(&key("never"), |_| None).await.unwrap();
+    assert_eq!(sessions.get(&key("never")).await.unwrap(), None);
 }

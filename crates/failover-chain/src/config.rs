@@ -164,10 +164,10 @@ impl ChainConfig {
         }
     }
 
-    /// Where a model is written as a primary, for explanations. Origins only: `None` says nothing about the model.
-    pub(crate) fn primary_origin(&self, model: &ModelRef, of: &ModelChainConfig) -> Option<Origin> {
-        let primary = of.primary.as_ref()?;
-        let selector = self.read(primary).ok()?;
-        if selector.model == *model { primary.origin.clone() } else { None }
+    /// Where a setting names a model, for explanations.
+    pub(crate) fn written_at(&self, model: &ModelRef, of: &ModelChainConfig) -> Option<Origin> {
+        let named = of.primary.iter().chain(of.fallbacks.references());
+        let mut it = named.filter(|reference| self.read(reference).is_ok_and(|read| read.model == *model));
+        it.next()?.origin.clone()
     }
 }

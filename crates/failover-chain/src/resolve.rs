@@ -256,7 +256,7 @@ pub fn resolve(selection: &Selection, config: &ChainConfig, fallbacks: Option<&F
     let mut chain = Builder::new(config);
     let written = [&config.agent, &config.defaults];
     let model = config.aliases.normalize(selection.model());
-    chain.requested(selection, written.into_iter().find_map(|of| config.primary_origin(&model, of)));
+    chain.requested(selection, written.into_iter().find_map(|of| config.written_at(&model, of)));
     if let Some(given) = fallbacks {
         chain.references(&given.list, Rule::Override);
         return chain.finish(selection, Policy::Override);
@@ -293,7 +293,7 @@ pub fn resolve_image(
         return Err(ChainError::NoImageModel);
     }
     let mut chain = Builder::new(config);
-    chain.requested(selection, config.primary_origin(&config.aliases.normalize(selection.model()), image));
+    chain.requested(selection, config.written_at(&config.aliases.normalize(selection.model()), image));
     if let Some(given) = fallbacks {
         chain.references(&given.list, Rule::Override);
         return Ok(chain.finish(selection, Policy::Override));

@@ -256,6 +256,20 @@ fn the_setting_that_applies_is_named_with_its_line() {
     assert_eq!(chain.candidates()[1].origin, Some(line(9)));
 }
 
+// spec: H-1, H-12
+#[test]
+fn the_requested_model_says_where_it_is_written() {
+    let line = |line| Origin::new("failover.json5", line, "agents.defaults.model");
+    let mut config = config();
+    config.defaults.primary = Some(Reference::new("p/P").at(line(3)));
+    config.defaults.fallbacks = Fallbacks::List(vec![Reference::new("a/A").at(line(4))]);
+    let origin = |requested: &str| {
+        let selection = Selection::new(model(requested), None, cron(None));
+        resolve(&selection, &config, None).candidates()[0].origin.clone()
+    };
+    assert_eq!((origin("p/P"), origin("a/A"), origin("x/X")), (Some(line(3)), Some(line(4)), None));
+}
+
 // spec: H-12
 #[test]
 fn a_plain_model_string_that_drops_a_chain_is_told() {

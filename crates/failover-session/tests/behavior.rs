@@ -11,6 +11,7 @@ use failover_session::{
     start_probe, status, take_notices,
 };
 use failover_types::{FailoverReason, ModelRef, ProfileId};
+use serde_json::value::RawValue;
 use std::time::Duration;
 use test_case::test_case;
 
@@ -186,6 +187,40 @@ fn a_pin_that_compaction_dropped_does_not_come_back() {
     assert_eq!(compaction(&before, 1), None, "a pin of this count holds");
 }
 
+// spec: S-4
+#[test]
+fn the_groups_are_restored_each_on_its_own() {
+    let fresh = SessionEntry::new();
+    let claim = claim(&run(&fresh, "r"), "b/m2", at(0));
+    let during = apply_fallback(&fresh, &claim).unwrap();
+    // A tool that knows only the fields pins another profile: the pin is a person's now, the model is still the run's.
+    let theirs = during.to_json().replace(
+        r#""authProfileOverride":"b:work","authProfileOverrideSource":"auto""#,
+        r#""authProfileOverride":"b:mine","authProfileOverrideSource":"user""#,
+    );
+    let after = roll_back(&entry(&theirs), &claim).into_entry().unwrap();
+    assert_eq!(after.selection(), StoredSelection::Nothing);
+    assert_eq!(after.pin().unwrap().profile.as_str(), "b:mine");
+    let proven = settle(&entry(&theirs), &claim, at(1)).unwrap();
+    assert_eq!((proven.selection(), proven.pin().unwrap().profile.as_str()), (auto("b/m2"), "b:mine"));
+    let back = settle_origin(&proven, &run(&proven, "p"), &model("a/m1")).unwrap();
+    assert_eq!((back.selection(), back.is_pinned_by_a_person()), (StoredSelection::Nothing, true));
+}
+
+// spec: S-3
+#[test_case(r#"{"authProfileOverride":"a:x","authProfileOverrideCompactionCount":3}"#, false; "with a count: rotation's")]
+#[test_case(r#"{"authProfileOverride":"a:x"}"#, true; "without: a person's")]
+#[test_case(r#"{"authProfileOverride":"a:x","authProfileOverrideSource":"new"}"#, true; "of an unknown source: a person's")]
+#[test_case(r#"{"authProfileOverride":7}"#, true; "unreadable: a person's")]
+fn an_old_pin_has_one_stated_meaning(json: &str, stands: bool) {
+    let old = entry(json);
+    let cleared = reset(&old, ResetKind::Reset);
+    assert_eq!(cleared.field("authProfileOverride").is_some(), stands);
+    let claimed = apply_fallback(&old, &claim(&run(&old, "r"), "b/m2", at(0))).unwrap();
+    let kept = claimed.field("authProfileOverride").map(RawValue::get);
+    assert_eq!(kept == old.field("authProfileOverride").map(RawValue::get), stands);
+}
+
 // spec: S-6
 #[test]
 fn the_claim_of_a_dead_run_is_rolled_back_when_its_lease_is_over() {
@@ -297,6 +332,12 @@ fn a_reset_clears_what_the_system_wrote_and_keeps_what_a_person_chose() {
         let cleared = reset(&claimed, kind);
         assert_eq!((cleared.selection(), cleared.pin()), (StoredSelection::Nothing, None));
         assert!(cleared.claims().is_empty() && cleared.notices().is_empty());
+        let old_choice = reset(&chosen(&session, "u/x"), kind);
+        assert_eq!(
+            status(&old_choice, None, &POLICY()).pending_switch,
+            None,
+            "whoever begins anew begins with it"
+        );
         assert_eq!(status(&cleared, None, &POLICY()).answering, None);
     }
     let choice = chosen(&SessionEntry::new(), "u/x@u:mine");

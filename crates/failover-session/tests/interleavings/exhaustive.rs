@@ -30,7 +30,8 @@ struct Findings {
 }
 
 /// Two runs, one choice, one reset, one write by somebody else; each run may die at any point.
-const SMALL: Budget = Budget { runs: 2, choices: 1, returns: 0, resets: 1, compactions: 0, writes: 1 };
+const SMALL: Budget =
+    Budget { runs: 2, choices: 1, returns: 0, resets: 1, expiries: 0, compactions: 0, writes: 1 };
 
 /// Shares the ways back between states.
 struct Step {
@@ -97,14 +98,16 @@ pub(crate) const FRESH: &str = r#"{"title":"x","authProfileOverride":"p:1","auth
 pub(crate) const ON_FALLBACK: &str = r#"{"title":"x","providerOverride":"b","modelOverride":"B","modelOverrideSource":"auto","n":1.50,"modelOverrideFallbackOriginProvider":"p","modelOverrideFallbackOriginModel":"P"}"#;
 pub(crate) const LEGACY: &str = r#"{"title":"x","providerOverride":"l","modelOverride":"L","n":1.50}"#;
 
-/// A smaller world in which the session is compacted.
-const COMPACTED: Budget = Budget { runs: 2, choices: 0, returns: 0, resets: 1, compactions: 1, writes: 0 };
+/// A world in which leases run out early and the session is compacted.
+const LATE: Budget =
+    Budget { runs: 2, choices: 1, returns: 0, resets: 0, expiries: 1, compactions: 1, writes: 0 };
 
 // spec: S-2, S-3, S-4, S-5, S-6, S-11
 #[test_case(FRESH, SMALL, 50_000; "nothing selected")]
 #[test_case(ON_FALLBACK, SMALL, 45_000; "on a fallback already")]
 #[test_case(LEGACY, SMALL, 2_000; "on a choice without a source")]
-#[test_case(FRESH, COMPACTED, 5_000; "compacted")]
+#[test_case(FRESH, LATE, 5_000; "compacted, and taken for dead too early")]
+#[test_case(ON_FALLBACK, LATE, 5_000; "the same on a fallback")]
 fn nothing_breaks_in_any_interleaving(initial: &str, budget: Budget, at_least: usize) {
     let initial = SessionEntry::parse(initial.as_bytes()).unwrap();
     let found = search(Rules::real(), &initial, budget, None);

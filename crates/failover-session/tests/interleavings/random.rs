@@ -163,7 +163,8 @@ fn go(rules: Rules, (on_fallback, steps): (bool, Vec<(Index, Vec<Fate>)>)) -> Re
     let initial = if on_fallback { ON_FALLBACK } else { FRESH };
     let initial = SessionEntry::parse(initial.as_bytes()).unwrap();
     let mut stored = Stored::new(&initial);
-    let budget = Budget { runs: 40, choices: 4, returns: 4, resets: 4, compactions: 4, writes: 10 };
+    let budget =
+        Budget { runs: 40, choices: 4, returns: 4, resets: 4, expiries: 4, compactions: 4, writes: 10 };
     let mut world = World::new(rules, &initial, budget);
     let mut walked: Vec<Action> = Vec::new();
     for (index, fates) in steps {

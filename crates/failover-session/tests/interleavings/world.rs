@@ -78,6 +78,8 @@ pub(crate) enum Action {
     /// A person goes back to what is configured.
     ChooseDefault,
     Reset,
+    /// Somebody takes every run for dead, those that are only late among them.
+    Expire,
     Compact,
     Write,
 }
@@ -132,6 +134,7 @@ pub(crate) struct Budget {
     /// How often a person may go back to the default.
     pub(crate) returns: usize,
     pub(crate) resets: usize,
+    pub(crate) expiries: usize,
     pub(crate) compactions: usize,
     pub(crate) writes: usize,
 }
@@ -198,11 +201,12 @@ impl World {
                 Pc::Idle | Pc::Done | Pc::Dead => {}
             }
         }
-        let Budget { choices, returns, resets, compactions, writes, .. } = self.budget;
+        let Budget { choices, returns, resets, expiries, compactions, writes, .. } = self.budget;
         actions.extend([Action::ChooseDefault].into_iter().filter(|_| returns > 0 && self.chosen.is_some()));
         let choose = [Action::Choose, Action::ChooseFallback, Action::ChooseOutside];
         actions.extend(choose.into_iter().filter(|_| choices > 0));
         actions.extend([Action::Reset].into_iter().filter(|_| resets > 0));
+        actions.extend([Action::Expire].into_iter().filter(|_| expiries > 0));
         actions.extend([Action::Compact].into_iter().filter(|_| compactions > 0));
         actions.extend([Action::Write].into_iter().filter(|_| writes > 0));
         actions
@@ -314,6 +318,11 @@ impl World {
                 self.budget.resets -= 1;
                 stage.update(&mut |entry| Some(reset(entry, ResetKind::Reset)));
                 self.new_epoch();
+            }
+            Action::Expire => {
+                self.budget.expiries -= 1;
+                let all: Vec<RunId> = self.runs.iter().map(|run| run.id.clone()).collect();
+                stage.update(&mut |entry| (rules.recover)(entry, &all));
             }
             Action::Compact => {
                 self.budget.compactions -= 1;

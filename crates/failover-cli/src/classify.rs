@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::input;
 use clap::Args;
-use failover::classify::{Classifier, Explanation, RetryWhen, Signal, Surface, Verdict};
+use failover::classify::{Classifier, Explanation, RetryHint, RetryWhen, Signal, Surface, Verdict};
 use failover::config::Loaded;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,11 +89,10 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new(id: &'a Value, verdict: &'a Verdict) -> Self {
-        let (retry_after_ms, reset_at) = match verdict.hint.as_ref().map(|hint| &hint.when) {
-            Some(RetryWhen::After(wait)) => (Some(failover::types::millis(*wait)), None),
-            Some(RetryWhen::At(at)) => (None, Some(at.as_millis())),
-            Some(RetryWhen::Wall { .. }) | None => (None, None),
-        };
+        // A provider may say both: a wait, and a time.
+        let hint = verdict.hint.as_ref();
+        let retry_after_ms = hint.and_then(RetryHint::after).map(failover::types::millis);
+        let reset_at = hint.and_then(RetryHint::at).map(failover::types::Timestamp::as_millis);
         Self {
             id,
             reason: verdict.reason.as_str(),

@@ -5,36 +5,8 @@
 //!
 //! # With your own client
 //!
-//! No adapter, no store and no config is needed: a closure that makes one attempt is enough.
-//!
-//! ```
-//! use failover::classify::{AsSignal, Classifier, Signal};
-//! use failover::runner::plan::Candidate;
-//!
-//! #[derive(Debug)]
-//! struct MyError(u16, &'static str);
-//!
-//! impl AsSignal for MyError {
-//!     fn with_signal<R>(&self, with: impl FnOnce(&Signal<'_>) -> R) -> R {
-//!         with(&Signal::text(self.1).with_status(self.0))
-//!     }
-//! }
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let chain = vec![Candidate::new("openai/gpt-5".parse()?), Candidate::new("anthropic/claude-sonnet".parse()?)];
-//! let answer = failover::runner::run(Classifier::standard()?, chain, |attempt| async move {
-//!     match attempt.model.provider().as_str() {
-//!         "openai" => Err(MyError(402, "insufficient credits")),
-//!         _ => Ok("hello"),
-//!     }
-//! })
-//! .await
-//! .map_err(|error| error.to_string())?;
-//! assert_eq!((answer.value, answer.model.model()), ("hello", "claude-sonnet"));
-//! # Ok(())
-//! # }
-//! ```
+//! No adapter, no store and no config is needed: [`runner::run`] takes a chain and a closure that makes one attempt. The
+//! README has an example.
 //!
 //! # With config, adapters and a store
 //!
@@ -62,3 +34,8 @@ pub use failover_types as types;
 pub use failover_provider_openai as provider_openai;
 #[cfg(feature = "store-sled")]
 pub use failover_store_sled as store_sled;
+
+/// The README's example compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -107,6 +107,8 @@ fn readme(faults: &mut Faults) -> Result<(), Faults> {
         .lines()
         .filter_map(|line| line.strip_prefix("| `failover"))
         .filter_map(|line| line.split('`').next())
+        // A command (`failover run`) is not a crate.
+        .filter(|tail| tail.is_empty() || tail.starts_with('-'))
         .collect();
     let mut known = layers::package_names()?;
     known.retain(|name| name.starts_with("failover"));

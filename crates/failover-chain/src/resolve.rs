@@ -107,6 +107,57 @@ pub enum Policy {
     Rescue,
 }
 
+impl Policy {
+    /// A stable code.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::StrictSource => "strict_source",
+            Self::Configured { .. } => "configured",
+            Self::Override => "override",
+            Self::Payload => "payload",
+            Self::Image { .. } => "image",
+            Self::Rescue => "rescue",
+        }
+    }
+
+    /// Which form of a `fallbacks` setting applies and where it stands, where one applies.
+    pub const fn setting(&self) -> Option<(FallbacksKind, Option<&Origin>)> {
+        match self {
+            Self::Configured { kind, origin, .. } | Self::Image { kind, origin } => {
+                Some((*kind, origin.as_ref()))
+            }
+            Self::StrictSource | Self::Override | Self::Payload | Self::Rescue => None,
+        }
+    }
+}
+
+/// For explanations (requirement H-12).
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whose = match self {
+            Self::StrictSource => return f.write_str("the selection is strict: no fallbacks apply"),
+            Self::Override => return f.write_str("fallbacks were given for this run"),
+            Self::Payload => return f.write_str("the job's payload has fallbacks of its own"),
+            Self::Rescue => return f.write_str("the chain of a rescue"),
+            Self::Configured { agent: true, .. } => "the agent's",
+            Self::Configured { agent: false, .. } => "the defaults'",
+            Self::Image { .. } => "the image model's",
+        };
+        let Some((kind, origin)) = self.setting() else { return Ok(()) };
+        let form = match kind {
+            FallbacksKind::Absent => "absent",
+            FallbacksKind::Null => "null, the same as absent here",
+            FallbacksKind::Empty => "an empty list, so explicitly none",
+            FallbacksKind::List => "a list",
+        };
+        write!(f, "{whose} fallbacks apply: {form}")?;
+        match origin {
+            Some(origin) => write!(f, ", {origin}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The candidates of a run, in order: never empty, never the same model twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {

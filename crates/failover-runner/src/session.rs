@@ -63,6 +63,14 @@ impl SessionRun {
         }
     }
 
+    /// The same run's hold on a newer entry; for a run that has not begun yet.
+    #[must_use]
+    pub fn on(&self, entry: &SessionEntry) -> Self {
+        let Self { persistence, lease, .. } = *self;
+        let fresh = Self::new(entry, self.ticket.run.clone(), self.preference.mode);
+        Self { persistence, lease, ..fresh }
+    }
+
     /// Takes over what the run's numbers say of persistence and of how long an attempt lasts.
     #[must_use]
     pub fn for_spec(mut self, spec: &RunSpec) -> Self {

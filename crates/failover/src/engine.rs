@@ -2,7 +2,7 @@
 
 use crate::keys::{Listed, variable};
 use crate::settings::{self, SettingsError};
-use failover_auth::{RefreshPolicy, UserPinMode, soonest_expiry};
+use failover_auth::{RefreshPolicy, UserPinMode};
 use failover_chain::{
     Chain, ChainConfig, ChainError, Needs, Rescue, Selection, SelectionSource, resolve, resolve_rescue,
 };
@@ -10,12 +10,15 @@ use failover_classify::AsSignal;
 use failover_config::Loaded;
 use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
 use failover_provider::{AttemptFailure, ChatRequest, Part, ProviderAdapter, Reply};
-use failover_runner::health::{Roster, Subject};
+use failover_runner::health::Roster;
 use failover_runner::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec};
-use failover_runner::{Adapters, Answer, RunError, Runner, StoredSession, SystemClock};
-use failover_session::{ProbePolicy, SessionKey, Sessions, StoredSelection, start_probe};
+use failover_runner::session::{SessionRun, select};
+use failover_runner::{Adapters, Answer, Explanation, RunError, Runner, StoredSession, SystemClock};
+use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError};
 use failover_store::{KeyValue, MemoryStore};
-use failover_types::{AgentId, Clock, ModelSelector, ProfileId, ProviderId, RunId, SessionId, Timestamp};
+use failover_types::{
+    AgentId, Clock, ModelRef, ModelSelector, ProfileId, ProviderId, RunId, SessionId, Timestamp,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -49,6 +52,19 @@ pub enum EngineError {
         /// What is wrong and what to do.
         why: String,
     },
+    /// A fault of the engine itself.
+    #[error("{0}; this is a bug in the engine")]
+    Misuse(String),
+}
+
+/// What a turn would do now, and why.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TurnExplanation {
+    /// The candidates, what put each there, and what was left out.
+    pub chain: Chain,
+    /// What the plan would do with them, one entry per candidate of the chain and in the same order.
+    pub plan: Explanation,
 }
 
 /// An engine, and what its operator should know of how it was made.
@@ -217,6 +233,9 @@ impl EngineBuilder {
 
         let mut adapters = Adapters::new(keys, Arc::clone(&clock));
         for provider in settings::providers(&loaded, &chain) {
+            if own.iter().any(|adapter| *adapter.id() == provider) {
+                continue;
+            }
             if let Some(adapter) = settings::adapter(&loaded.config, &provider)? {
                 adapters = adapters.with(adapter);
             }
@@ -339,18 +358,45 @@ impl Engine {
     ///
     /// Cancel safe.
     pub async fn preview(&self, turn: &Turn) -> Result<Chain, ChainError> {
-        let selection = match (&turn.model, &turn.session) {
-            (Some(model), _) => one_off(model),
-            (None, None) => self.chain.selection()?,
-            (None, Some(session)) => {
-                let key = SessionKey::new(self.agent.clone(), session.clone());
-                match self.sessions.get(&key).await {
-                    Ok(Some(entry)) => self.stored(&entry.settled_selection(), entry.pin().as_ref())?,
-                    Ok(None) | Err(_) => self.chain.selection()?,
-                }
-            }
-        };
+        let (selection, _) = self.foresee(turn).await?;
         Ok(resolve(&selection, &self.chain, None))
+    }
+
+    /// What a turn would do now and why: its chain, and what the runner's own plan makes of it. Calls no provider and
+    /// writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`EngineError`] where no model is configured.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn explain(&self, turn: &Turn) -> Result<TurnExplanation, EngineError> {
+        let (selection, entry) = self.foresee(turn).await?;
+        let run = self.runner.next_run().map_err(|error| EngineError::Misuse(error.to_string()))?;
+        let preference =
+            entry.map(|entry| SessionRun::new(&entry, run.clone(), self.user_pin).preference().clone());
+        let spec = self.spec(run, &selection, turn);
+        let plan = self.runner.explain(&spec, &preference.unwrap_or_default()).await;
+        let plan = plan.map_err(|error| EngineError::Misuse(error.to_string()))?;
+        Ok(TurnExplanation { chain: resolve(&selection, &self.chain, None), plan })
+    }
+
+    /// What [`Engine::open`] would come to, read only: the selection, and the entry that the run would hold.
+    async fn foresee(&self, turn: &Turn) -> Result<(Selection, Option<SessionEntry>), ChainError> {
+        if let Some(model) = &turn.model {
+            return Ok((one_off(model), None));
+        }
+        let configured = self.chain.selection()?;
+        let Some(session) = &turn.session else { return Ok((configured, None)) };
+        let key = SessionKey::new(self.agent.clone(), session.clone());
+        let Ok(entry) = self.sessions.get(&key).await else { return Ok((configured, None)) };
+        let (entry, now) = (entry.unwrap_or_default(), self.clock.now());
+        let entry = SessionRun::recovered(&entry, now).unwrap_or(entry);
+        let free_at = |model: &ModelRef| self.runner.health().free_at(model, now);
+        let (selection, probe) = select(&entry, &configured, free_at, &ProbePolicy::default(), now);
+        Ok((selection, Some(probe.unwrap_or(entry))))
     }
 
     /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.
@@ -389,68 +435,25 @@ impl Engine {
         };
         let key = SessionKey::new(self.agent.clone(), session.clone());
         let now = self.clock.now();
-        let probing = self.start_probe(&key, now).await;
-        let (sessions, run) = (self.sessions.clone(), run.clone());
-        match StoredSession::open(sessions, key, run, self.user_pin, now).await {
-            Ok(session) => {
-                let entry = session.entry();
-                let selection = if probing {
-                    self.chain.selection()?
-                } else {
-                    self.stored(&entry.settled_selection(), entry.pin().as_ref())?
-                };
-                Ok(Opened { selection, session: Some(session) })
-            }
+        let configured = self.chain.selection()?;
+        match self.hold(key, run.clone(), &configured, now).await {
+            Ok((selection, session)) => Ok(Opened { selection, session: Some(session) }),
             Err(error) => {
                 tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it");
-                Ok(Opened { selection: self.chain.selection()?, session: None })
+                Ok(Opened { selection: configured, session: None })
             }
         }
     }
 
-    /// Whether this turn tries the session's origin again (requirement S-7): whoever wins the write does.
-    async fn start_probe(&self, key: &SessionKey, now: Timestamp) -> bool {
-        let policy = ProbePolicy::default();
-        let window_end = self.origin_window(key, now).await;
-        let begun = self.sessions.update(key, |entry| start_probe(entry, window_end, &policy, now)).await;
-        begun.is_ok_and(|(_, written)| written)
-    }
-
-    /// When the model that the session goes back to is usable again, as far as this process knows.
-    async fn origin_window(&self, key: &SessionKey, now: Timestamp) -> Option<Timestamp> {
-        let entry = self.sessions.get(key).await.ok()??;
-        let StoredSelection::Auto { origin: Some(origin), .. } = entry.settled_selection() else {
-            return None;
-        };
-        let health = self.runner.health();
-        let ids = self.by_provider.get(origin.provider()).map_or(&[][..], Vec::as_slice);
-        let stats: Vec<_> = ids.iter().map(|id| health.usage(&Subject::Profile(id.clone()))).collect();
-        let whole = health.usage(&Subject::Provider(origin.provider().clone()));
-        soonest_expiry(&stats, Some(&whole), Some(origin.model()), now)
-    }
-
-    fn stored(
+    async fn hold(
         &self,
-        stored: &StoredSelection,
-        pin: Option<&failover_session::StoredPin>,
-    ) -> Result<Selection, ChainError> {
-        let person =
-            pin.filter(|pin| pin.owner == failover_session::PinOwner::User).map(|pin| pin.profile.clone());
-        Ok(match stored {
-            StoredSelection::User { model } => {
-                Selection::new(model.clone(), person, SelectionSource::UserOverride)
-            }
-            StoredSelection::Legacy { model } => {
-                Selection::new(model.clone(), person, SelectionSource::LegacyOverride)
-            }
-            StoredSelection::Auto { model, origin: Some(origin) } => {
-                let source = SelectionSource::AutoOverride { origin: origin.clone() };
-                Selection::new(model.clone(), None, source)
-            }
-            StoredSelection::Auto { origin: None, .. }
-            | StoredSelection::Nothing
-            | StoredSelection::Unreadable { .. } => self.chain.selection()?,
-        })
+        key: SessionKey,
+        run: RunId,
+        configured: &Selection,
+        now: Timestamp,
+    ) -> Result<(Selection, StoredSession), SessionsError> {
+        let session = StoredSession::open(self.sessions.clone(), key, run, self.user_pin, now).await?;
+        session.select(configured, self.runner.health(), &ProbePolicy::default(), now).await
     }
 }
 

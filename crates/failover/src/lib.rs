@@ -16,7 +16,7 @@ mod engine;
 mod keys;
 mod settings;
 
-pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn};
+pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn, TurnExplanation};
 pub use settings::{SettingsError, chain_config, classifier, cooldown_policy, run_policy};
 
 pub use failover_auth as auth;

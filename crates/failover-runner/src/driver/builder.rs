@@ -3,8 +3,9 @@
 use super::books::Books;
 use super::patience::Patience;
 use super::{Answer, Attempt, Run, RunError, SystemClock};
-use crate::health::{Health, Roster};
-use crate::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec};
+use crate::explain::{Explanation, explain};
+use crate::health::{Health, Preference, Roster};
+use crate::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec, SpecError};
 use failover_auth::CooldownPolicy;
 use failover_classify::{AsSignal, Classifier, Signal, Verdict};
 use failover_store::KeyValue;
@@ -137,6 +138,26 @@ impl Runner {
     pub fn next_run(&self) -> Result<RunId, IdError> {
         let count = self.0.runs.fetch_add(1, Ordering::Relaxed);
         RunId::new(format!("{}-{}-{count}", self.0.clock.now(), std::process::id()))
+    }
+
+    /// What a run of `spec` would do now, by what this process and the store know. Calls nobody and writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError`] where there is nothing to try.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn explain(&self, spec: &RunSpec, preference: &Preference) -> Result<Explanation, SpecError> {
+        let inner = &*self.0;
+        if let Some(books) = &inner.books {
+            let all = [&spec.chain, &spec.on_context_overflow, &spec.on_content_refusal];
+            for candidate in all.into_iter().flatten() {
+                Arc::clone(books).read(books.stale(&candidate.model)).await;
+            }
+        }
+        explain(spec, &inner.health, preference, inner.clock.now())
     }
 
     /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.

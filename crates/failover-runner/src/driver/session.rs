@@ -1,10 +1,13 @@
 //! The session seam: what a run reads from and writes to the conversation that it belongs to.
 
-use crate::health::Preference;
+use crate::health::{Health, Preference};
 use crate::plan::{ClaimAnswer, ClaimStep, RunSpec, SettleStep};
-use crate::session::SessionRun;
+use crate::session::{SessionRun, select};
 use failover_auth::UserPinMode;
-use failover_session::{Notice, SessionEntry, SessionKey, Sessions, SessionsError, take_notices};
+use failover_chain::Selection;
+use failover_session::{
+    Notice, ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, take_notices,
+};
 use failover_types::{BoxFuture, RunId, Timestamp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +57,34 @@ impl StoredSession {
         let (entry, _) = sessions.update(&key, |entry| SessionRun::recovered(entry, now)).await?;
         let run = Mutex::new(SessionRun::new(&entry, run, mode));
         Ok(Self { sessions, key, entry, run })
+    }
+
+    /// Which model the run begins with, and who chose it. A probe of an override's origin is written first; of several
+    /// runs only the one whose write wins makes it (requirement S-7). The hold is on the entry that stands then.
+    ///
+    /// # Errors
+    ///
+    /// As [`StoredSession::open`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: a probe that was written counts as made, and the next one is not far.
+    pub async fn select(
+        mut self,
+        configured: &Selection,
+        health: &Health,
+        policy: &ProbePolicy,
+        now: Timestamp,
+    ) -> Result<(Selection, Self), SessionsError> {
+        let chosen = self.sessions.update_with(&self.key, |entry| {
+            let (selection, probe) =
+                select(entry, configured, |model| health.free_at(model, now), policy, now);
+            (probe, selection)
+        });
+        let (entry, selection) = chosen.await?;
+        let run = Mutex::new(self.run().on(&entry));
+        self.entry = entry;
+        Ok((selection, Self { run, ..self }))
     }
 
     /// The entry that the run began with.

@@ -1,0 +1,108 @@
+//! Which model a turn begins with, and what `explain` says of it.
+
+use crate::common::{CONFIG, Scripted, T0, engine, turn};
+use failover::chain::{FallbacksKind, SelectionSource};
+use failover::runner::Fate;
+use failover::runner::plan::Skip;
+use failover::session::{SessionKey, select_user};
+use failover::store::MemoryStore;
+use failover::types::{AgentId, Clock, SessionId};
+use failover_testkit::ManualClock;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// One engine with a primary that is down and two fallbacks that answer.
+struct World {
+    clock: Arc<ManualClock>,
+    engine: failover::Engine,
+    primary: Arc<Scripted>,
+    fallback: Arc<Scripted>,
+}
+
+async fn world() -> World {
+    let clock = Arc::new(ManualClock::new(T0));
+    let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+    let (primary, fallback) = (Scripted::new("anthropic", true), Scripted::new("openai", false));
+    let adapters = [Arc::clone(&primary), Arc::clone(&fallback), Scripted::new("groq", false)];
+    let engine = engine(CONFIG, store, Arc::clone(&clock) as _, &adapters).await;
+    World { clock, engine, primary, fallback }
+}
+
+// spec: S-7
+#[tokio::test]
+async fn an_override_stays_until_its_origin_is_due_and_goes_when_it_answers() {
+    let World { clock, engine, primary, fallback } = world().await;
+    let ask = async || engine.chat(&turn("s")).await.unwrap().model.to_string();
+    assert_eq!(ask().await, "openai/b");
+    let tried = primary.calls();
+    assert_eq!(ask().await, "openai/b");
+    assert_eq!(primary.calls(), tried, "the origin is not due yet");
+
+    clock.advance(Duration::from_mins(6));
+    assert_eq!(ask().await, "openai/b");
+    let probed = primary.calls();
+    assert!(probed > tried, "the origin is due, and still down");
+    assert_eq!(ask().await, "openai/b");
+    assert_eq!(primary.calls(), probed, "one probe, not one a turn");
+
+    clock.advance(Duration::from_mins(6));
+    primary.down.store(false, Ordering::Relaxed);
+    let served = fallback.calls();
+    assert_eq!(ask().await, "anthropic/a");
+    assert_eq!(ask().await, "anthropic/a");
+    assert_eq!(fallback.calls(), served);
+}
+
+// spec: S-2, H-7
+#[tokio::test]
+async fn a_choice_of_a_person_is_asked_alone() {
+    let World { clock, engine, primary, .. } = world().await;
+    let key = SessionKey::new(AgentId::main(), SessionId::new("s").unwrap());
+    let choice = "anthropic/a".parse().unwrap();
+    let chosen = engine.sessions().update(&key, |entry| Some(select_user(entry, &choice, clock.now()))).await;
+    assert!(chosen.unwrap().1);
+    assert!(engine.chat(&turn("s")).await.is_err());
+    assert!(primary.calls() > 0);
+    let explained = engine.explain(&turn("s")).await.unwrap();
+    assert_eq!(*explained.chain.selection().source(), SelectionSource::UserOverride);
+    assert_eq!(explained.plan.candidates.len(), 1);
+}
+
+// spec: H-12, R-1, R-18
+#[tokio::test]
+async fn explain_says_what_the_next_turn_does_and_changes_nothing() {
+    let World { clock, engine, primary, .. } = world().await;
+    let well = engine.explain(&turn("s")).await.unwrap();
+    assert!(matches!(&well.plan.candidates[0].fate, Fate::Tried { probe: false, .. }));
+    let (kind, origin) = well.chain.policy().setting().unwrap();
+    assert_eq!((kind, origin.unwrap().line), (FallbacksKind::List, 3));
+    assert_eq!(
+        well.chain.policy().to_string(),
+        format!("the defaults' fallbacks apply: a list, {}", origin.unwrap())
+    );
+    assert!(well.plan.worst.calls >= 3);
+    assert_eq!(primary.calls(), 0);
+
+    assert_eq!(engine.chat(&turn("s")).await.unwrap().model.to_string(), "openai/b");
+    let calls = primary.calls();
+    let resting = engine.explain(&turn("t")).await.unwrap();
+    assert!(
+        matches!(
+            &resting.plan.candidates[0].fate,
+            Fate::Skipped(Skip::Cooling { .. }) | Fate::Tried { probe: true, .. }
+        ),
+        "{:?}",
+        resting.plan
+    );
+    let on_override = engine.explain(&turn("s")).await.unwrap();
+    assert_eq!(on_override.chain.candidates()[0].model.to_string(), "openai/b");
+    assert!(matches!(on_override.chain.selection().source(), SelectionSource::AutoOverride { .. }));
+
+    clock.advance(Duration::from_mins(6));
+    for _ in 0..2 {
+        let due = engine.explain(&turn("s")).await.unwrap();
+        assert_eq!(due.chain.candidates()[0].model.to_string(), "anthropic/a", "explaining is not probing");
+    }
+    assert_eq!(primary.calls(), calls);
+}

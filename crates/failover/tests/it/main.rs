@@ -1,0 +1,6 @@
+//! The engine from outside: config in, answers out, what the session remembers.
+
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod common;
+mod engine;

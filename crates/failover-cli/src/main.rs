@@ -4,6 +4,7 @@ mod classify;
 mod config;
 mod demo;
 mod exit;
+mod explain;
 mod home;
 mod input;
 mod run;
@@ -36,7 +37,7 @@ enum Command {
     /// Show which models and credentials are well, which rest, and until when.
     Status(status::StatusArgs),
     /// Show the chain of a turn, and what would be tried now.
-    Explain(status::ExplainArgs),
+    Explain(explain::ExplainArgs),
     /// Show or change which model a session uses.
     Session(session::SessionArgs),
     /// Check the config, show it, or print its schema.
@@ -98,7 +99,7 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
         Command::Demo(args) => block_on(demo::run(&args, out)),
         Command::Run(args) => block_on(run::run(&args, out)),
         Command::Status(args) => block_on(status::run(&args, out)),
-        Command::Explain(args) => block_on(status::explain(&args, out)),
+        Command::Explain(args) => block_on(explain::run(&args, out)),
         Command::Session(args) => block_on(session::run(&args, out)),
     }
 }

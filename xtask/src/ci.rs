@@ -1,7 +1,7 @@
 //! What the pipeline checks: the same at the desk.
 
 use crate::run::{Faults, Outcome, cargo, check, watch};
-use crate::{layers, tidy};
+use crate::{layers, rules, tidy};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -11,6 +11,7 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
     step("format", || check(cargo(&["fmt", "--all", "--check"])))?;
     step("tidy", || tidy::main(&[]))?;
     step("layers", || layers::main(&[]))?;
+    step("rules", || rules::main(&["--check".to_owned()]))?;
     step("clippy", || {
         check(cargo(&[
             "clippy",

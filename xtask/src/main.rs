@@ -1,8 +1,11 @@
 //! The workspace's own tools, each a plain function: `cargo xtask help` lists them.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
+mod audit;
 mod ci;
+mod corpus;
 mod layers;
+mod rules;
 mod run;
 mod spec;
 mod tidy;
@@ -18,6 +21,9 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ("ci", "everything the pipeline checks, in order, stopping at the first failure", ci::main),
     ("tidy", "sizes, module docs, lints, top level, README facts, stray paths", tidy::main),
     ("layers", "crates depend downwards only, and pure crates stay pure", layers::main),
+    ("corpus", "run the corpus of provider errors; `add` a case, `diff` against a revision", corpus::main),
+    ("rules", "write docs/rules.md from the rows, or check it with --check", rules::main),
+    ("audit", "the report that a reviewer of the classifier reads: [REV] [--text] [--out FILE]", audit::main),
     ("spec", "the numbered requirements that no test names yet", spec::main),
 ];
 

@@ -23,8 +23,8 @@ mod snapshot;
 
 pub use case::{Case, Corpus, CorpusError, Expect, Origin};
 pub use census::{Conflict, conflicts, orphans, unknown_evidence, wins};
-pub use lists::{Known, Lists, Unseen};
-pub use snapshot::{Summary, body_of, render, wall_text};
+pub use lists::{Known, Lists, Settled, Unseen};
+pub use snapshot::{Summary, body_of, hint_words, render, wall_text, words};
 
 use failover_classify::{AsSignal, Classifier, Explanation};
 

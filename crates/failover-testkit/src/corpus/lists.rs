@@ -1,6 +1,6 @@
 //! The two lists of exceptions: each entry has a reason, and a stale entry is a fault.
 
-use super::{CorpusError, Run, wins};
+use super::{Conflict, CorpusError, Run, conflicts, wins};
 use failover_classify::Classifier;
 use serde::Deserialize;
 use std::path::Path;
@@ -27,6 +27,19 @@ pub struct Unseen {
     pub reason: String,
 }
 
+/// Two rows of one family that may match one text and mean different things, because the first is meant to win.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Settled {
+    /// The row that stands first, and wins.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Why that order is right.
+    pub reason: String,
+}
+
 /// `KNOWN.toml` and `UNSEEN.toml` of a corpus. A missing file is an empty list.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -34,6 +47,8 @@ pub struct Unseen {
 pub struct Lists {
     /// Deviations from expectations.
     pub known: Vec<Known>,
+    /// Pairs of rows whose order is meant.
+    pub settled: Vec<Settled>,
     /// Rows without a case.
     pub unseen: Vec<Unseen>,
 }
@@ -44,9 +59,9 @@ impl Lists {
     /// # Errors
     /// If a file is there and cannot be read, or is malformed.
     pub fn load(root: &Path) -> Result<Self, CorpusError> {
-        let Self { known, .. } = read(&root.join("KNOWN.toml"))?;
+        let Self { known, settled, .. } = read(&root.join("KNOWN.toml"))?;
         let Self { unseen, .. } = read(&root.join("UNSEEN.toml"))?;
-        Ok(Self { known, unseen })
+        Ok(Self { known, settled, unseen })
     }
 
     /// Cases that differ and are not listed, and entries that no longer hold.
@@ -67,6 +82,30 @@ impl Lists {
                     faults.push(format!("KNOWN.toml gives no reason for {}", known.case));
                 }
                 Some(_) => {}
+            }
+        }
+        faults
+    }
+
+    /// Conflicts between rows that are not listed as settled, and entries that no longer hold.
+    pub fn conflicts(&self, runs: &[Run<'_>]) -> Vec<String> {
+        let conflicts = conflicts(runs);
+        let is = |settled: &Settled, conflict: &Conflict| {
+            settled.first == conflict.first.0 && settled.second == conflict.second.0
+        };
+        let open =
+            conflicts.iter().filter(|conflict| !self.settled.iter().any(|settled| is(settled, conflict)));
+        let mut faults: Vec<String> = open
+            .map(|Conflict { case, first: (first, means), second: (second, other), .. }| {
+                format!("{case}: {first} means {means}, {second} of the same family means {other}")
+            })
+            .collect();
+        for settled in &self.settled {
+            let Settled { first, second, reason } = settled;
+            if !conflicts.iter().any(|conflict| is(settled, conflict)) {
+                faults.push(format!("KNOWN.toml settles {first} before {second}, and they meet in no case"));
+            } else if reason.trim().is_empty() {
+                faults.push(format!("KNOWN.toml gives no reason for {first} before {second}"));
             }
         }
         faults

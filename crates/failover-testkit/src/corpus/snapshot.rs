@@ -1,7 +1,7 @@
 //! What a reviewer reads of a case: the input in short, then the whole verdict.
 
 use super::Run;
-use failover_classify::{RetryHint, RetryWhen, redact};
+use failover_classify::{RetryHint, RetryWhen, Verdict, redact};
 use failover_types::{Timestamp, millis};
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub fn render(run: &Run<'_>) -> String {
     };
     line("source", case.source.as_str());
     line("provider", &case.provider);
-    line("surface", &name(&case.surface));
+    line("surface", &words(&case.surface));
     line("status", &case.status.map_or_else(|| "-".to_owned(), |status| status.to_string()));
     line("code", &case.code.as_deref().map_or("-".into(), redact));
     for (header, value) in &case.headers {
@@ -33,16 +33,16 @@ pub fn render(run: &Run<'_>) -> String {
         let _ = writeln!(text, "{name:<9}{}", value.replace('\n', "\n         "));
     };
     line("reason", &format!("{}, blames {}", verdict.reason, verdict.scope));
-    line("hint", &verdict.hint.as_ref().map_or_else(|| "-".to_owned(), hint));
+    line("hint", &hint_words(verdict).unwrap_or_else(|| "-".to_owned()));
     if let Some(tokens) = verdict.tokens {
         let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
         line("tokens", &format!("{} observed, {} allowed", number(tokens.observed), number(tokens.allowed)));
     }
     line("rule", &verdict.evidence.rule);
-    line("tier", &name(&verdict.evidence.tier));
+    line("tier", &words(&verdict.evidence.tier));
     line("span", &span(&case.body, verdict.evidence.span));
     for lost in run.explanation.matched.iter().skip(1) {
-        let order = format!("{}, {}", name(&lost.tier), name(&lost.family));
+        let order = format!("{}, {}", words(&lost.tier), words(&lost.family));
         line("lost", &format!("{} -> {} ({order})", lost.rule, lost.reason));
     }
     text
@@ -53,7 +53,9 @@ pub fn body_of(body: &str, most: usize) -> String {
     if body.is_empty() {
         return "(empty)".to_owned();
     }
-    let clean = redact(body);
+    // Twice: what stands beside a secret may look like one only when that is gone.
+    let once = redact(body);
+    let clean = redact(&once);
     let visible: String = clean
         .trim_end_matches('\n')
         .chars()
@@ -74,7 +76,9 @@ pub fn wall_text(hint: &RetryHint) -> Option<(String, Option<String>)> {
     })
 }
 
-fn hint(hint: &RetryHint) -> String {
+/// The hint of a verdict in words.
+pub fn hint_words(verdict: &Verdict) -> Option<String> {
+    let hint = verdict.hint.as_ref()?;
     let forms: Vec<String> = [Some(&hint.when), hint.also.as_ref()]
         .into_iter()
         .flatten()
@@ -85,7 +89,7 @@ fn hint(hint: &RetryHint) -> String {
             RetryWhen::Wall { text, zone: None } => format!("at the clock text {text:?}"),
         })
         .collect();
-    format!("{} ({})", forms.join(" or "), hint.source)
+    Some(format!("{} ({})", forms.join(" or "), hint.source))
 }
 
 fn span(body: &str, span: Option<(usize, usize)>) -> String {
@@ -106,15 +110,15 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// The name of a variant in words: `RateWindow` is `rate window`.
-pub(super) fn name(variant: &impl std::fmt::Debug) -> String {
-    let mut words = String::new();
+pub fn words(variant: &impl std::fmt::Debug) -> String {
+    let mut text = String::new();
     for c in format!("{variant:?}").chars() {
-        if c.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
+        if c.is_ascii_uppercase() && !text.is_empty() {
+            text.push(' ');
         }
-        words.push(c.to_ascii_lowercase());
+        text.push(c.to_ascii_lowercase());
     }
-    words
+    text
 }
 
 /// The verdict as a snapshot tells it: what is compared between two revisions.

@@ -163,6 +163,8 @@ impl Compiled {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
+            // So many literals begin with every letter: looking for rare bytes first only costs.
+            .prefilter(false)
             .build(&texts)
             .map_err(|error| RuleSetError::Automaton(error.to_string()))?;
 

@@ -8,6 +8,7 @@ use crate::rule::{Fact, Family, Matcher, ProviderRules};
 use crate::view::{self, View};
 use crate::{Cause, Evidence, RetryHint, Signal, Tier, Tokens, Verdict, hints, redact, tokens};
 use failover_types::{FailoverReason, Lane, Scope};
+use std::cell::OnceCell;
 
 /// A chain of causes is followed this far.
 const DEEPEST: usize = 25;
@@ -16,7 +17,7 @@ const MOST_HITS: u8 = 24;
 /// Bytes of a preview.
 const PREVIEW: usize = 240;
 
-/// All rules, ready to be asked. Building one takes some milliseconds; asking it takes microseconds.
+/// All rules, ready to be asked. Building one takes tens of milliseconds; asking it takes microseconds.
 #[derive(Debug)]
 pub struct Classifier {
     compiled: Compiled,
@@ -77,7 +78,14 @@ struct Reading<'s> {
     phrases: Vec<(u32, (usize, usize))>,
     status: Option<u16>,
     hint: Option<RetryHint>,
-    tokens: Option<Tokens>,
+    tokens: OnceCell<Option<Tokens>>,
+}
+
+impl Reading<'_> {
+    /// Read when first asked for: most failures are not about tokens.
+    fn tokens(&self) -> Option<Tokens> {
+        *self.tokens.get_or_init(|| std::str::from_utf8(self.view.slice(0..4096)).ok().and_then(tokens::read))
+    }
 }
 
 /// Something holds, and where in the text, if it stands in the text.
@@ -234,8 +242,8 @@ impl Classifier {
             cut(&head, tail.as_ref().map(|(at, text)| (*at, text.as_ref())), start, end)
         };
         let mut fields = Fields::of(&view, &source);
-        let hits = self.scan(&view);
-        let phrases = self.phrases(&hits, &view, &source);
+        let (hits, counts) = self.scan(&view);
+        let phrases = self.phrases(&hits, &counts, &view, &source);
         for hit in &hits {
             let words = self.compiled.code_words.get(hit.literal as usize).map_or(&[][..], Vec::as_slice);
             if words.is_empty() {
@@ -260,11 +268,11 @@ impl Classifier {
             .or_else(|| fields.status())
             .or(signal.status);
         let hint = hints::read(&signal, &view, &source);
-        let tokens = std::str::from_utf8(view.slice(0..4096)).ok().and_then(tokens::read);
-        Reading { signal, view, fields, phrases, status, hint, tokens }
+        Reading { signal, view, fields, phrases, status, hint, tokens: OnceCell::new() }
     }
 
-    fn scan(&self, view: &View) -> Vec<Hit> {
+    /// Every literal in the text, by literal and place, and how often each was found.
+    fn scan(&self, view: &View) -> (Vec<Hit>, Vec<u8>) {
         let text = view.bytes();
         let mut counts = vec![0_u8; self.compiled.open.len()];
         let mut hits = Vec::with_capacity(32);
@@ -283,7 +291,7 @@ impl Classifier {
             hits.push(Hit { literal, start, end });
         }
         hits.sort_unstable();
-        hits
+        (hits, counts)
     }
 
     /// Whether the literal stands as whole words.
@@ -300,6 +308,7 @@ impl Classifier {
     fn phrases(
         &self,
         hits: &[Hit],
+        counts: &[u8],
         view: &View,
         source: &impl Fn(usize, usize) -> String,
     ) -> Vec<(u32, (usize, usize))> {
@@ -317,7 +326,7 @@ impl Classifier {
                 if parts.len() == 1 && is_identifier(view, source, *hit) {
                     continue;
                 }
-                if let Some(end) = rest_of(parts.get(1..).unwrap_or_default(), hits, hit.end, text) {
+                if let Some(end) = rest_of(parts.get(1..).unwrap_or_default(), hits, counts, hit.end, text) {
                     found.push((phrase, (hit.start as usize, end as usize)));
                 }
             }
@@ -399,7 +408,7 @@ impl Classifier {
                 view: &reading.view,
                 status: reading.status,
                 hint: reading.hint.as_ref(),
-                tokens: reading.tokens,
+                tokens: matcher.facts.contains(&Fact::AloneTooLarge).then(|| reading.tokens()).flatten(),
                 body_len: signal.body.len(),
                 body: front(signal.body),
             };
@@ -543,8 +552,8 @@ impl Classifier {
         let span = span.filter(|_| level == 0);
         let hint = reading.and_then(|reading| reading.hint.clone()).filter(|_| may_wait(reason));
         let tokens = reading
-            .and_then(|reading| reading.tokens)
-            .filter(|_| matches!(reason, FailoverReason::ContextOverflow | FailoverReason::RateLimit));
+            .filter(|_| matches!(reason, FailoverReason::ContextOverflow | FailoverReason::RateLimit))
+            .and_then(Reading::tokens);
         let scope = scope.unwrap_or(reason.default_scope());
         let preview = reading.map_or_else(String::new, |reading| preview(reading.signal.body));
         Verdict { reason, scope, hint, tokens, evidence: Evidence { rule, tier, span, preview } }
@@ -569,17 +578,18 @@ fn stands_alone(around: &str, word: &str) -> bool {
 }
 
 /// Where the phrase ends whose remaining parts are `parts`, if they follow within their gaps.
-fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], end: u32, text: &[u8]) -> Option<u32> {
+fn rest_of(parts: &[(Vec<u32>, u32)], hits: &[Hit], counts: &[u8], end: u32, text: &[u8]) -> Option<u32> {
     let Some(((choices, reach), rest)) = parts.split_first() else { return Some(end) };
     let last = end.saturating_add(*reach);
-    choices.iter().find_map(|&literal| {
+    let present = |literal: &&u32| counts.get(**literal as usize).is_some_and(|count| *count > 0);
+    choices.iter().filter(present).find_map(|&literal| {
         let from =
             hits.partition_point(|hit| hit.literal < literal || hit.literal == literal && hit.start < end);
         hits.get(from..)?
             .iter()
             .take_while(|hit| hit.literal == literal && hit.start <= last)
             .filter(|hit| one_field(text.get(end as usize..hit.start as usize).unwrap_or_default()))
-            .find_map(|hit| rest_of(rest, hits, hit.end, text))
+            .find_map(|hit| rest_of(rest, hits, counts, hit.end, text))
     })
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct View {
     text: Vec<u8>,
     /// `(offset in text, offset in the body)` wherever the distance changes.
     anchors: Vec<(u32, u32)>,
+    /// The distance at the end: offset in the body less offset in text, wrapping.
+    shift: usize,
     pub(crate) html: bool,
 }
 
@@ -77,18 +79,30 @@ impl View {
 
     #[inline]
     fn push(&mut self, byte: u8, from: usize) {
-        let at = self.text.len();
-        let (text, body) = self.anchors.last().copied().unwrap_or((0, 0));
-        if body as usize + at != text as usize + from {
+        self.mark(self.text.len(), from);
+        self.text.push(byte);
+    }
+
+    /// Bytes that stand for themselves.
+    #[inline]
+    fn push_run(&mut self, run: &[u8], from: usize) {
+        self.mark(self.text.len(), from);
+        self.text.extend_from_slice(run);
+    }
+
+    /// Keeps the distance between `at` in the text and `from` in the body, if it changed.
+    #[inline]
+    fn mark(&mut self, at: usize, from: usize) {
+        if from.wrapping_sub(at) != self.shift {
             self.anchor(at, from);
         }
-        self.text.push(byte);
     }
 
     #[cold]
     fn anchor(&mut self, at: usize, from: usize) {
         let (Ok(at), Ok(from)) = (u32::try_from(at), u32::try_from(from)) else { return };
         self.anchors.push((at, from));
+        self.shift = (from as usize).wrapping_sub(at as usize);
     }
 
     #[inline]
@@ -122,11 +136,7 @@ impl View {
             // Bytes of one char share its start: a span never begins inside it.
             self.text.push(byte);
         }
-        let at = self.text.len() - one.len_utf8();
-        let (text, body) = self.anchors.last().copied().unwrap_or((0, 0));
-        if body as usize + at != text as usize + from {
-            self.anchor(at, from);
-        }
+        self.mark(self.text.len() - one.len_utf8(), from);
     }
 
     #[inline]
@@ -150,6 +160,14 @@ impl View {
             {
                 i = i.max(mask.end);
                 masks.next();
+                continue;
+            }
+            let limit = masks.peek().map_or(bytes.len(), |mask| mask.start);
+            let rest = bytes.get(i..limit).unwrap_or_default();
+            let plain = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
+            if plain > 0 {
+                self.push_run(rest.get(..plain).unwrap_or_default(), base + i);
+                i += plain;
                 continue;
             }
             match byte {
@@ -268,6 +286,11 @@ impl View {
         }
         end
     }
+}
+
+/// Whether folding leaves the byte as it is, whatever stands beside it.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b',' | b':' | b';' | b'"' | b'\'' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'/' | b'=')
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

@@ -144,7 +144,8 @@ struct Triggers {
 
 fn triggers<'a>(list: impl Iterator<Item = (&'a str, Kind)>) -> Option<Triggers> {
     let (words, kinds): (Vec<_>, Vec<_>) = list.unzip();
-    let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(words).ok()?;
+    let automaton =
+        AhoCorasick::builder().match_kind(MatchKind::Standard).prefilter(false).build(words).ok()?;
     Some(Triggers { automaton, kinds })
 }
 

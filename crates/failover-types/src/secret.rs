@@ -117,17 +117,17 @@ mod tests {
     use super::*;
     use test_case::test_case;
 
-    #[test_case("", SecretError::Empty)]
-    #[test_case(" \n ", SecretError::Empty)]
-    #[test_case("sk-a\nb", SecretError::Control { at: 4 })]
-    #[test_case("\u{201c}sk-a\u{201d}", SecretError::NotAscii { at: 0 })]
-    #[test_case("\"sk-a\"", SecretError::Quoted { at: 0 })]
-    #[test_case("Bearer sk-a", SecretError::Quoted { at: 6 })]
-    #[test_case("[REDACTED]", SecretError::Placeholder)]
-    #[test_case("sk-[REDACTED_KEY]", SecretError::Placeholder)]
-    #[test_case("••••••", SecretError::Placeholder)]
-    fn refuses(text: &str, expected: SecretError) {
-        assert_eq!(Secret::parse(text).unwrap_err(), expected);
+    #[test_case("", &SecretError::Empty)]
+    #[test_case(" \n ", &SecretError::Empty)]
+    #[test_case("sk-a\nb", &SecretError::Control { at: 4 })]
+    #[test_case("\u{201c}sk-a\u{201d}", &SecretError::NotAscii { at: 0 })]
+    #[test_case("\"sk-a\"", &SecretError::Quoted { at: 0 })]
+    #[test_case("Bearer sk-a", &SecretError::Quoted { at: 6 })]
+    #[test_case("[REDACTED]", &SecretError::Placeholder)]
+    #[test_case("sk-[REDACTED_KEY]", &SecretError::Placeholder)]
+    #[test_case("••••••", &SecretError::Placeholder)]
+    fn refuses(text: &str, expected: &SecretError) {
+        assert_eq!(Secret::parse(text).unwrap_err(), *expected);
     }
 
     #[test]

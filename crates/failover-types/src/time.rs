@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn a_fraction_of_a_millisecond_rounds_up() {
         assert_eq!(millis(Duration::from_micros(1)), 1);
-        assert_eq!(millis(Duration::from_micros(1_000)), 1);
+        assert_eq!(millis(Duration::from_millis(1)), 1);
         assert_eq!(millis(Duration::from_micros(1_001)), 2);
     }
 

@@ -150,14 +150,12 @@ impl FromStr for ModelSelector {
         for (at, _) in text.match_indices('@') {
             let Some((head, tail)) = text.split_at_checked(at) else { continue };
             let Some(rest) = tail.strip_prefix('@') else { continue };
-            let looks_like_profile = rest
+            // `ProfileId` itself would fold and trim: what follows must be one as it stands.
+            let is_profile = rest
                 .split_once(':')
                 .is_some_and(|(provider, name)| !name.is_empty() && ProviderId::new(provider).is_ok());
-            if !looks_like_profile || !head.contains('/') || head.ends_with('/') {
-                continue;
-            }
-            if let Ok(profile) = ProfileId::new(rest) {
-                return Ok(Self { model: head.parse()?, profile: Some(profile) });
+            if let (true, Ok(model), Ok(profile)) = (is_profile, head.parse(), ProfileId::new(rest)) {
+                return Ok(Self { model, profile: Some(profile) });
             }
         }
         Ok(Self { model: text.parse()?, profile: None })
@@ -204,6 +202,7 @@ mod tests {
     #[test_case("vertex/x@001", "vertex/x@001", None)]
     #[test_case("vertex/x@001@vertex:work", "vertex/x@001", Some("vertex:work"))]
     #[test_case("ollama/qwen3:8b", "ollama/qwen3:8b", None)]
+    #[test_case("a//@a:a", "a//", Some("a:a"))]
     fn selector(text: &str, model: &str, profile: Option<&str>) {
         let parsed: ModelSelector = text.parse().unwrap();
         assert_eq!(parsed.model.to_string(), model);

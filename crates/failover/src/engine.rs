@@ -399,6 +399,21 @@ impl Engine {
         Ok((selection, Some(probe.unwrap_or(entry))))
     }
 
+    /// Takes back what runs of a dead process left unproven in the agent's sessions (requirement S-6); gives how many
+    /// entries were changed. For the start of a process that has the store to itself: every claim counts as a dead
+    /// run's. Where others may run, nobody need call it: a session's next run does it once a claim's lease is over.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError`] where the store fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: what was rolled back stays so, and the rest can be done again.
+    pub async fn recover_sessions(&self) -> Result<usize, SessionsError> {
+        self.sessions.recover(&self.agent, |_| true).await
+    }
+
     /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.
     ///
     /// # Cancel safety

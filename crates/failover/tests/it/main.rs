@@ -4,3 +4,5 @@
 
 mod common;
 mod engine;
+#[cfg(all(unix, feature = "store-sled"))]
+mod kill;

@@ -163,7 +163,7 @@ impl Compiled {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
-            // So many literals begin with every letter: looking for rare bytes first only costs.
+            // So many literals begin with every letter: looking for rare bytes first finds candidates everywhere.
             .prefilter(false)
             .build(&texts)
             .map_err(|error| RuleSetError::Automaton(error.to_string()))?;

@@ -5,8 +5,8 @@
 //! the order in which they are believed is [`Tier`], then [`Family`].
 //!
 //! Cost, over the bodies of `benches/classify.rs`, beside a bare scan of the same automaton over the same bytes: about
-//! 16 to 25 times for an error of 220 bytes (some 20 µs), 2.3 to 2.6 times for 64 KiB of prose (some 0.8 ms); a page
-//! of HTML takes some 0.15 ms, building the classifier 25 to 40 ms. These are the best of seven rounds of a plain timing
+//! 20 to 25 times for an error of 220 bytes (24 to 32 µs), 2.3 to 3.6 times for 64 KiB of prose (0.7 to 1.1 ms); a page
+//! of HTML takes some 0.15 ms, building the classifier some 40 ms. These are the best of seven rounds of a plain timing
 //! loop on a busy machine of two cores; measure your own with `cargo bench -p failover-classify`.
 
 mod compile;

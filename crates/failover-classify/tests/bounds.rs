@@ -4,7 +4,7 @@ use failover_classify::{Classifier, Signal};
 
 const WORDS: &str = "rate limit exceeded, try again in 3 seconds. ";
 
-// spec: C-23
+// spec: C-22
 #[test]
 fn the_middle_of_ten_mebibytes_is_not_read_and_its_ends_are() {
     let classifier = Classifier::standard().unwrap();
@@ -16,7 +16,7 @@ fn the_middle_of_ten_mebibytes_is_not_read_and_its_ends_are() {
     assert!(front.evidence.preview.len() <= 240);
 }
 
-// spec: C-23
+// spec: C-22
 #[test]
 fn a_hundred_thousand_levels_are_no_trouble() {
     let classifier = Classifier::standard().unwrap();
@@ -26,7 +26,7 @@ fn a_hundred_thousand_levels_are_no_trouble() {
     }
 }
 
-// spec: C-23
+// spec: C-22
 #[test]
 fn spans_fall_between_chars() {
     let classifier = Classifier::standard().unwrap();

@@ -8,6 +8,7 @@ mod billing;
 mod codes;
 mod empty;
 mod format;
+mod languages;
 mod local;
 mod model;
 mod overflow;
@@ -20,6 +21,7 @@ mod session;
 mod status;
 mod transport;
 mod types;
+mod wordings;
 
 use crate::Tier;
 use crate::rule::{Family, Rule};
@@ -32,6 +34,7 @@ pub(crate) const TABLES: &[&[Rule]] = &[
     codes::ROWS,
     empty::ROWS,
     format::ROWS,
+    languages::ROWS,
     local::ROWS,
     model::ROWS,
     overflow::ROWS,
@@ -44,6 +47,7 @@ pub(crate) const TABLES: &[&[Rule]] = &[
     status::ROWS,
     transport::ROWS,
     types::ROWS,
+    wordings::ROWS,
 ];
 
 /// A row of the message tier.

@@ -7,11 +7,16 @@ use failover::classify::{Classifier, Explanation, RetryHint, RetryWhen, Signal, 
 use failover::config::Loaded;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
 /// Longest line of a batch, in bytes: a body is cut by the classifier anyway, but a line is held in memory.
 const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// Some editors put it before the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Says why a call failed: reason, scope, wait, and the rule that decided.
 #[derive(Args, Debug)]
@@ -58,26 +63,39 @@ pub(crate) struct ClassifyArgs {
     config: Option<PathBuf>,
 }
 
-/// A line of a batch. Unknown fields are somebody else's.
+/// A line of a batch. Unknown fields are somebody else's; a field of an odd type is read for what it is worth, so that
+/// one field does not cost the verdict.
 #[derive(Deserialize)]
-struct Line {
+struct Line<'a> {
+    /// As written; it comes back to the byte.
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
     #[serde(default)]
-    id: Value,
-    provider: Option<String>,
-    surface: Option<Surface>,
-    status: Option<u16>,
+    provider: Value,
+    #[serde(default)]
+    surface: Value,
+    #[serde(default)]
+    status: Value,
     #[serde(default)]
     headers: Value,
     #[serde(default)]
     code: Value,
-    #[serde(default)]
-    body: Value,
+    /// As written: spans count in it.
+    #[serde(borrow)]
+    body: Option<&'a RawValue>,
+}
+
+/// What stands for a line that cannot be read. The names are a contract.
+#[derive(Serialize)]
+struct Malformed {
+    id: Option<Value>,
+    error: String,
 }
 
 /// A verdict as batches print it. The names are a contract.
 #[derive(Serialize)]
 struct Row<'a> {
-    id: &'a Value,
+    id: Option<&'a RawValue>,
     reason: &'static str,
     scope: &'static str,
     retry_after_ms: Option<u64>,
@@ -88,7 +106,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(id: &'a Value, verdict: &'a Verdict) -> Self {
+    fn new(id: Option<&'a RawValue>, verdict: &'a Verdict) -> Self {
         // A provider may say both: a wait, and a time.
         let hint = verdict.hint.as_ref();
         let retry_after_ms = hint.and_then(RetryHint::after).map(failover::types::millis);
@@ -134,25 +152,24 @@ fn batch(classifier: &Classifier, input: &mut dyn BufRead, out: &mut dyn Write) 
     let mut out = std::io::BufWriter::new(out);
     let mut exit = Exit::Ok;
     let mut line = Vec::new();
+    let mut first = true;
     loop {
         line.clear();
         let read = input::line(input, &mut line, MAX_LINE)
             .map_err(|error| Failure::new(Exit::Failed, format!("cannot read the input: {error}")))?;
-        match read {
+        if first && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
+        first = false;
+        let error = match read {
             input::Read::End => break,
             input::Read::Line if line.iter().all(u8::is_ascii_whitespace) => continue,
-            input::Read::Line => match classify_line(classifier, &line, &mut out)? {
-                None => {}
-                Some(error) => {
-                    exit = Exit::Failed;
-                    serde_json::to_writer(&mut out, &serde_json::json!({ "id": null, "error": error }))?;
-                }
-            },
-            input::Read::TooLong => {
-                exit = Exit::Failed;
-                let error = format!("the line is longer than {MAX_LINE} bytes");
-                serde_json::to_writer(&mut out, &serde_json::json!({ "id": null, "error": error }))?;
-            }
+            input::Read::Line => classify_line(classifier, &line, &mut out)?,
+            input::Read::TooLong => Some(format!("the line is longer than {MAX_LINE} bytes")),
+        };
+        if let Some(error) = error {
+            exit = Exit::Failed;
+            serde_json::to_writer(&mut out, &Malformed { id: None, error })?;
         }
         out.write_all(b"\n")?;
     }
@@ -167,26 +184,78 @@ fn classify_line(
     out: &mut dyn Write,
 ) -> Result<Option<String>, Failure> {
     let text = String::from_utf8_lossy(line);
-    let parsed: Line = match serde_json::from_str(&text) {
+    // A sequence would be read as fields by position.
+    if !text.trim_start().starts_with('{') {
+        return Ok(Some("not a signal: expected a JSON object".to_owned()));
+    }
+    let text = whole_surrogates(&text);
+    let parsed: Line<'_> = match serde_json::from_str(&text) {
         Ok(parsed) => parsed,
         Err(error) => return Ok(Some(format!("not a signal: {error}"))),
     };
-    let body = match plain(&parsed.body) {
-        Some(body) => body,
-        None => parsed.body.to_string(),
+    let body = match parsed.body.map(RawValue::get) {
+        None => String::new(),
+        Some(structure) if structure.starts_with(['{', '[']) => structure.to_owned(),
+        Some(scalar) => serde_json::from_str(scalar).ok().and_then(|value| plain(&value)).unwrap_or_default(),
     };
-    let code = plain(&parsed.code).filter(|code| !code.is_empty());
+    let filled = |value: &Value| plain(value).filter(|text| !text.is_empty());
+    let code = filled(&parsed.code);
+    let provider = filled(&parsed.provider).map(|provider| provider.to_ascii_lowercase());
     let headers = headers(&parsed.headers);
     let borrowed: Vec<(&str, &str)> =
         headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let mut signal =
-        Signal::new(parsed.surface.unwrap_or_default()).with_headers(&borrowed).with_body(body.as_bytes());
-    signal.provider = parsed.provider.as_deref();
-    signal.status = parsed.status;
+    let mut signal = Signal::new(surface(parsed.surface)).with_headers(&borrowed).with_body(body.as_bytes());
+    signal.provider = provider.as_deref();
+    signal.status = status(&parsed.status);
     signal.code = code.as_deref();
     let verdict = classifier.classify(&signal);
-    serde_json::to_writer(out, &Row::new(&parsed.id, &verdict))?;
+    serde_json::to_writer(out, &Row::new(parsed.id, &verdict))?;
     Ok(None)
+}
+
+/// A surface that nobody knows is read as a client's message, which promises least; none is the default.
+fn surface(value: Value) -> Surface {
+    if value.is_null() {
+        return Surface::default();
+    }
+    serde_json::from_value(value).unwrap_or(Surface::SdkMessage)
+}
+
+/// A status, also as text (`"429"`) or with a fraction of nothing (`429.0`); none where it is no status.
+fn status(value: &Value) -> Option<u16> {
+    let text = plain(value)?;
+    let text = text.trim();
+    text.strip_suffix(".0").unwrap_or(text).parse().ok().filter(|status| (1..1000).contains(status))
+}
+
+/// Puts the replacement character in the place of each half of a surrogate pair that stands alone, as programs write
+/// that keep undecodable bytes in their texts. JSON's grammar allows them, text does not.
+fn whole_surrogates(text: &str) -> Cow<'_, str> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut mended = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
+            Some(0xD800..=0xDFFF) => {
+                mended.push_str(text.get(kept..at).unwrap_or_default());
+                mended.push_str("\\ufffd");
+                at += 6;
+                kept = at;
+            }
+            // An escape and what it escapes: a backslash behind a backslash opens none.
+            _ => at += 2,
+        }
+    }
+    if mended.is_empty() {
+        return text.into();
+    }
+    mended.push_str(text.get(kept..).unwrap_or_default());
+    mended.into()
 }
 
 /// The text of a string or number; nothing for `null`; `None` for what has structure.
@@ -200,7 +269,23 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// Headers as pairs: from an object of texts or lists of texts, or from a list of pairs.
+/// A header as it stands in a response.
+fn pair(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once(':')?;
+    Some((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A header in a list: a pair, an object with `name` and `value`, a small object of headers, or a line.
+fn listed(item: &Value) -> Vec<(String, String)> {
+    let text = |value: Option<&Value>| value.and_then(plain);
+    match (text(item.get(0)), text(item.get(1)), text(item.get("name")), text(item.get("value"))) {
+        (Some(name), Some(value), ..) | (_, _, Some(name), Some(value)) => vec![(name, value)],
+        _ if item.is_array() => Vec::new(),
+        _ => headers(item),
+    }
+}
+
+/// Headers as pairs: from an object of texts or lists of texts, from a list, or from lines.
 fn headers(value: &Value) -> Vec<(String, String)> {
     let texts = |value: &Value| -> Vec<String> {
         match value {
@@ -215,10 +300,9 @@ fn headers(value: &Value) -> Vec<(String, String)> {
             .iter()
             .flat_map(|(name, value)| texts(value).into_iter().map(move |value| (name.clone(), value)))
             .collect(),
-        Value::Array(pairs) => {
-            pairs.iter().filter_map(|pair| Some((plain(pair.get(0)?)?, plain(pair.get(1)?)?))).collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        Value::Array(items) => items.iter().flat_map(listed).collect(),
+        Value::String(text) => text.lines().filter_map(pair).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 
@@ -226,11 +310,10 @@ fn headers(value: &Value) -> Vec<(String, String)> {
 fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut headers: Vec<(String, String)> = Vec::new();
     for header in &args.header {
-        let (name, value) = header.split_once(':').ok_or_else(|| {
+        headers.push(pair(header).ok_or_else(|| {
             Failure::new(Exit::Usage, "a header without a colon")
                 .hint("write it as --header 'Retry-After: 20'")
-        })?;
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        })?);
     }
     let (mut status, mut body) = (args.status, args.body.clone().unwrap_or_default().into_bytes());
     if args.http {

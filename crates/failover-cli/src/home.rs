@@ -58,7 +58,8 @@ pub(crate) async fn open_store() -> Result<SharedStore, StoreError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let dir = directory()
         .map_err(|failure| StoreError::Unavailable { place: HOME.to_owned(), why: failure.message })?;
-    SharedStore::open(dir, clock).await
+    // A directory of its own: the user made the one around it to put a config there, with whatever rights.
+    SharedStore::open(dir.join("state"), clock).await
 }
 
 /// A store that must be written to: there is no way around it.

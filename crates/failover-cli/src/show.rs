@@ -6,6 +6,7 @@ use failover::runner::SystemClock;
 use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
 use failover::types::{Clock, SessionId, Timestamp};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -121,11 +122,13 @@ impl<W: Write + Send> DecisionObserver for Show<W> {
 fn lines(out: &mut impl Write, decision: &Decision, took: Option<&str>) -> std::io::Result<()> {
     let took = took.map(|took| format!(" after {took}")).unwrap_or_default();
     if let (Some(reason), true) = (decision.reason, decision.detail.is_some() || decision.rule.is_some()) {
-        let status = decision.status.map(|status| format!("{status} ")).unwrap_or_default();
+        // A stream that broke off began with a 200, which says nothing of the failure.
+        let status = decision.status.filter(|status| *status >= 400);
+        let status = status.map(|status| format!("{status} ")).unwrap_or_default();
         if !matches!(decision.kind, DecisionKind::SkipCandidate { .. }) {
             writeln!(out, "  {BAD}fail{BAD:#}   {status}{BAD}{reason}{BAD:#}{DIM}{took}{DIM:#}")?;
             if let Some(detail) = &decision.detail {
-                writeln!(out, "         {DIM}“{}”{DIM:#}", cut(detail, WIDTH - 12))?;
+                writeln!(out, "         {DIM}“{}”{DIM:#}", cut(&gist(detail), WIDTH - 11))?;
             }
             if let Some(rule) = &decision.rule {
                 writeln!(out, "         {DIM}by rule {rule}{DIM:#}")?;
@@ -172,6 +175,15 @@ fn lines(out: &mut impl Write, decision: &Decision, took: Option<&str>) -> std::
     }
 }
 
+/// What an error says, without the JSON around it; the text itself where it is not JSON, or was cut.
+fn gist(detail: &str) -> Cow<'_, str> {
+    let Ok(value) = serde_json::from_str::<Value>(detail) else { return detail.into() };
+    let found = ["/error/message", "/message", "/error", "/detail"]
+        .iter()
+        .find_map(|path| value.pointer(path).and_then(Value::as_str).filter(|text| !text.trim().is_empty()));
+    found.map_or_else(|| detail.into(), |text| text.to_owned().into())
+}
+
 /// At most `width` characters of the first line, with a sign where something is missing.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -181,4 +193,20 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
     short.push('…');
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_case::test_case;
+
+    #[test_case(r#"{"error":{"message":"slow down","code":7}}"#, "slow down"; "the usual shape")]
+    #[test_case(r#"{"message":"no such model"}"#, "no such model"; "flat")]
+    #[test_case(r#"{"error":"busy"}"#, "busy"; "a bare word")]
+    #[test_case(r#"{"error":{"code":7}}"#, r#"{"error":{"code":7}}"#; "no words")]
+    #[test_case(r#"{"error":{"message":"sl"#, r#"{"error":{"message":"sl"#; "cut")]
+    #[test_case("plain words", "plain words"; "not JSON")]
+    fn an_error_is_shown_by_its_words(detail: &str, shown: &str) {
+        assert_eq!(gist(detail), shown);
+    }
 }

@@ -243,13 +243,24 @@ impl EngineBuilder {
         for adapter in own {
             adapters = adapters.with(adapter);
         }
+        let mut config_order: HashMap<ProviderId, Vec<ProfileId>> =
+            loaded.config.auth.order.clone().into_iter().collect();
+        for provider in settings::providers(&loaded, &chain) {
+            // Without this the runner would ask under the default name, fail, and remember the failure.
+            if set.of_provider(&provider).next().is_none() {
+                config_order
+                    .entry(provider.clone())
+                    .or_default()
+                    .extend(ProfileId::for_account(&provider, None));
+            }
+        }
         let mut by_provider: HashMap<ProviderId, Vec<ProfileId>> = HashMap::new();
         for profile in set.iter() {
             by_provider.entry(profile.provider.clone()).or_default().push(profile.id.clone());
         }
         let mut roster = Roster::default();
         roster.profiles = set;
-        roster.config_order = loaded.config.auth.order.clone().into_iter().collect();
+        roster.config_order = config_order;
         roster.configured = settings::configured_profiles(&loaded.config);
         let mut runner = Runner::builder(classifier)
             .clock(Arc::clone(&clock))

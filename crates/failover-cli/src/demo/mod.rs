@@ -33,7 +33,7 @@ pub(crate) struct DemoArgs {
 pub(crate) async fn run(args: &DemoArgs, out: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     if args.list {
         for scene in SCENES {
-            writeln!(out, "{:20} {}", scene.name, scene.title)?;
+            writeln!(out, "{:12} {}", scene.name, scene.title)?;
         }
         return Ok(Exit::Ok);
     }
@@ -45,15 +45,10 @@ pub(crate) async fn run(args: &DemoArgs, out: &mut (impl Write + Send)) -> Resul
             .hint("`failover demo --list` names them"));
     }
     if !args.json {
-        writeln!(
-            out,
-            "{BOLD}failover{BOLD:#} keeps an LLM application answering when keys, models and providers fail."
-        )?;
-        writeln!(out, "Here it asks three made-up providers on this machine, over real HTTP, and they")?;
-        writeln!(
-            out,
-            "misbehave to a script. The chain is openai/gpt-5, then groq/llama, then mistral/large."
-        )?;
+        writeln!(out, "{BOLD}failover{BOLD:#} keeps an LLM application answering when keys, models and")?;
+        writeln!(out, "providers fail. Here it asks three made-up providers on this machine, over real")?;
+        writeln!(out, "HTTP, and they misbehave to a script. The chain is openai/gpt-5, then")?;
+        writeln!(out, "groq/llama, then mistral/large.")?;
     }
     let total = chosen.len();
     let mut wrong = 0;

@@ -107,7 +107,7 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene {
         name: "billing",
         title: "402: a key without credit is taken out for hours",
-        story: "The first key's account is empty. Asking it again every minute would help nobody.",
+        story: "The first key's account is empty. Asking it again each minute would help nobody.",
         keys: 2,
         script: |upstream| {
             all_well(upstream);
@@ -149,7 +149,7 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene {
         name: "cut",
         title: "The connection breaks before the first word",
-        story: "200 OK, a stream begins, and the line goes dead. The caller has seen nothing yet.",
+        story: "200 OK, a stream begins, and the line goes dead. The caller saw nothing yet.",
         keys: 1,
         script: |upstream| {
             all_well(upstream);
@@ -177,7 +177,7 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene {
         name: "user-pick",
         title: "The user picks a model while an attempt is failing: the pick survives",
-        story: "The fallback is being asked when the user says: mistral/large. Then it fails too.",
+        story: "The fallback is being asked when the user picks mistral/large. It fails too.",
         keys: 1,
         script: |upstream| {
             all_well(upstream);

@@ -1,0 +1,110 @@
+//! What people get wrong: one clear message each, and an exit code that says whose fault it is.
+
+use crate::{KEY, World, binary};
+use failover_testkit::upstream::Step;
+use tempfile::TempDir;
+use test_case::test_case;
+
+// spec: U-3, A-3
+#[test_case("{ agents: { defalts: {} } }", &["unknown key `defalts`", ":1:13", "did you mean `defaults`?"]; "unknown key")]
+#[test_case("{ agents: {\n", &["not JSON5", "bad.json5:"]; "broken")]
+#[test_case("", &["the config is empty"]; "empty")]
+#[test_case("{}", &["agents.defaults.model.primary"]; "no model")]
+#[test_case("{ models: { providers: { x: { apiKey: 'sk-fixture-0123456789abcdefghijklmn' } } } }", &["a secret does not belong", ":1:39"]; "literal key")]
+fn a_wrong_config_ends_with_three(text: &str, says: &[&str]) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("bad.json5");
+    std::fs::write(&path, text).unwrap();
+    let output = binary(dir.path(), &["run", "--config"]).arg(&path).arg("hi").output().unwrap();
+    let ended = crate::Ended::of(&output);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(3), ""), "{ended:?}");
+    for part in says {
+        assert!(ended.err.contains(part), "{part} is missing in {}", ended.err);
+    }
+}
+
+#[test]
+fn a_missing_config_is_named() {
+    let dir = TempDir::new().unwrap();
+    let ended = crate::Ended::of(&binary(dir.path(), &["run", "hi"]).output().unwrap());
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.err.contains("failover.json5") && ended.err.contains("--config"), "{ended:?}");
+}
+
+// spec: A-4
+#[test]
+fn a_variable_that_is_not_set_costs_its_profile_only() {
+    let world = World::new();
+    world.upstream.script("one", [Step::text("From one.")]);
+    world.upstream.script("two", [Step::text("From two.")]);
+    let without = |args: &[&str]| {
+        let mut command = world.command(args);
+        command.env_remove("TEST_KEY").env_remove("TEST_SECOND_KEY");
+        crate::Ended::of(&command.output().unwrap())
+    };
+    let ended = without(&["run", "hi"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "From two.\n"), "{ended:?}");
+    assert!(ended.err.contains("TEST_KEY") && ended.err.contains("auth.profiles.first:a"), "{ended:?}");
+    let nothing = without(&["run", "--model", "first/one", "hi"]);
+    assert_eq!(nothing.code, Some(5), "{nothing:?}");
+    assert!(nothing.err.contains("no credential"), "{nothing:?}");
+    // Once it is set, it counts at once: nothing was held against the provider.
+    let set = world.run(&["run", "hi"]);
+    assert_eq!(set.out, "From one.\n", "{set:?}");
+}
+
+// spec: K-2
+#[cfg(unix)]
+#[test]
+fn a_state_directory_that_cannot_be_used_costs_the_memory_and_not_the_answer() {
+    let world = World::new();
+    world.upstream.script("one", [Step::text("From one.")]);
+    let file = world.home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let config = world.config_path();
+    let output =
+        binary(&file, &["run", "--config"]).arg(config).arg("hi").env("TEST_KEY", KEY).output().unwrap();
+    let ended = crate::Ended::of(&output);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "From one.\n"), "{ended:?}");
+    assert!(ended.err.contains("nothing is remembered"), "{ended:?}");
+    let must = crate::Ended::of(&binary(&file, &["session", "reset", "s"]).output().unwrap());
+    assert_eq!(must.code, Some(4), "{must:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_home_that_was_made_by_hand_is_good_enough() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    world.upstream.script("one", [Step::text("From one.")]);
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(world.home.path(), open).unwrap();
+    let ended = world.run(&["run", "hi"]);
+    assert!(!ended.err.contains("warning"), "{ended:?}");
+}
+
+#[test]
+fn a_provider_that_cannot_be_reached_is_said_so() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("failover.json5");
+    // Port 1 of loopback: nobody listens there.
+    let config = "{ agents: { defaults: { model: { primary: 'x/y' } } }, models: { providers: { x: { baseUrl: 'http://127.0.0.1:1/v1' } } } }";
+    std::fs::write(path, config).unwrap();
+    let ended = crate::Ended::of(&binary(dir.path(), &["run", "hi"]).output().unwrap());
+    assert_eq!((ended.code, ended.out.as_str()), (Some(5), ""), "{ended:?}");
+    assert!(ended.err.contains("x/y") && ended.err.contains("timeout"), "{ended:?}");
+}
+
+#[test_case(&[] ; "nothing")]
+#[test_case(&["run"] ; "no prompt")]
+#[test_case(&["run", "--model", "nonsense", "hi"] ; "no model")]
+#[test_case(&["demo", "--scene", "nowhere"] ; "no scene")]
+#[test_case(&["classify", "--surface", "moon"] ; "no surface")]
+#[test_case(&["classify", "--header", "no colon"] ; "no header")]
+#[test_case(&["classify", "--jsonl", "/nowhere/at/all"] ; "no file")]
+fn a_wrong_command_line_ends_with_two(args: &[&str]) {
+    let dir = TempDir::new().unwrap();
+    let ended = crate::Ended::of(&binary(dir.path(), args).output().unwrap());
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert!(!ended.err.is_empty());
+}

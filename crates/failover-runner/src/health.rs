@@ -372,7 +372,12 @@ impl Health {
 
     /// What is known of a record, for lists and `explain`.
     pub fn usage(&self, subject: &Subject) -> UsageStats {
-        self.board().stats(subject).cloned().unwrap_or_default()
+        let board = self.board();
+        let listed = || match subject {
+            Subject::Profile(id) => board.roster.profiles.get(id).map(|profile| &profile.usage),
+            Subject::Provider(_) => None,
+        };
+        board.stats(subject).or_else(listed).cloned().unwrap_or_default()
     }
 
     /// Takes over what the store says of a record: what is newer on either side stays.

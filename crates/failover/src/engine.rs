@@ -2,7 +2,7 @@
 
 use crate::keys::{Listed, variable};
 use crate::settings::{self, SettingsError};
-use failover_auth::{RefreshPolicy, UserPinMode};
+use failover_auth::{ProfileSet, RefreshPolicy, UserPinMode};
 use failover_chain::{
     Chain, ChainConfig, ChainError, Needs, Rescue, Selection, SelectionSource, resolve, resolve_rescue,
 };
@@ -243,24 +243,13 @@ impl EngineBuilder {
         for adapter in own {
             adapters = adapters.with(adapter);
         }
-        let mut config_order: HashMap<ProviderId, Vec<ProfileId>> =
-            loaded.config.auth.order.clone().into_iter().collect();
-        for provider in settings::providers(&loaded, &chain) {
-            // Without this the runner would ask under the default name, fail, and remember the failure.
-            if set.of_provider(&provider).next().is_none() {
-                config_order
-                    .entry(provider.clone())
-                    .or_default()
-                    .extend(ProfileId::for_account(&provider, None));
-            }
-        }
         let mut by_provider: HashMap<ProviderId, Vec<ProfileId>> = HashMap::new();
         for profile in set.iter() {
             by_provider.entry(profile.provider.clone()).or_default().push(profile.id.clone());
         }
         let mut roster = Roster::default();
+        roster.config_order = config_order(&loaded, &chain, &set);
         roster.profiles = set;
-        roster.config_order = config_order;
         roster.configured = settings::configured_profiles(&loaded.config);
         let mut runner = Runner::builder(classifier)
             .clock(Arc::clone(&clock))
@@ -285,6 +274,23 @@ impl EngineBuilder {
         };
         Ok(Setup { engine, warnings })
     }
+}
+
+/// The order of profiles per provider. One without any profile gets its default one as its order, which is then left out
+/// as unknown: without that the runner would ask under that name, fail, and hold the failure against it.
+fn config_order(
+    loaded: &Loaded,
+    chain: &ChainConfig,
+    set: &ProfileSet,
+) -> HashMap<ProviderId, Vec<ProfileId>> {
+    let mut order: HashMap<_, _> = loaded.config.auth.order.clone().into_iter().collect();
+    for provider in settings::providers(loaded, chain) {
+        if set.of_provider(&provider).next().is_none() {
+            let id = ProfileId::for_account(&provider, None);
+            order.entry(provider).or_insert_with(Vec::new).extend(id);
+        }
+    }
+    order
 }
 
 /// What a turn runs on: whose choice the model is, and the session that the run holds.

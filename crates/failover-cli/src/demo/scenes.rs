@@ -120,7 +120,7 @@ pub(crate) const SCENES: &[Scene] = &[
     },
     Scene {
         name: "overloaded",
-        title: "The model is overloaded and there is one key: the next model, at once",
+        title: "The model is overloaded, and there is one key: the next model",
         story: "503 with capacity words is nobody's fault. Waiting is no answer.",
         keys: 1,
         script: |upstream| {
@@ -176,7 +176,7 @@ pub(crate) const SCENES: &[Scene] = &[
     },
     Scene {
         name: "user-pick",
-        title: "The user picks a model while an attempt is failing: the pick survives",
+        title: "A user's pick during a failing attempt survives",
         story: "The fallback is being asked when the user picks mistral/large. It fails too.",
         keys: 1,
         script: |upstream| {
@@ -207,7 +207,7 @@ pub(crate) const SCENES: &[Scene] = &[
     },
     Scene {
         name: "recovery",
-        title: "The first choice recovers: the session returns to it, with one notice",
+        title: "The first choice recovers: back to it, with one notice",
         story: "OpenAI crashes, the fallback serves. Half a minute later OpenAI is well again.",
         keys: 1,
         script: |upstream| {

@@ -1,5 +1,5 @@
 //! The binary, as people and programs run it.
-#![expect(clippy::unwrap_used, reason = "test helpers")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
 mod bad_input;
 mod classify;

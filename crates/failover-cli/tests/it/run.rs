@@ -86,6 +86,7 @@ fn a_model_that_is_named_is_asked_strictly() {
     assert_ne!(ended.code, Some(0), "{ended:?}");
     assert_eq!(world.calls("two"), 0);
     world.upstream.script("one", [Step::text("From one.")]);
+    world.config("first: ['first:a', 'first:b']");
     let pinned = world.run(&["run", "--model", "first/one@first:b", "hi"]);
     assert_eq!((pinned.code, pinned.out.as_str()), (Some(0), "From one.\n"), "{pinned:?}");
     assert!(pinned.err.contains("first:b"), "{pinned:?}");

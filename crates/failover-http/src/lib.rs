@@ -3,14 +3,19 @@
 //! Nothing here retries, follows redirects, or decides. An [`Exchange`] is one request and its response; when it
 //! fails it hands back an [`AttemptFailure`](failover_provider::AttemptFailure) that keeps everything.
 
+mod answer;
 mod client;
 mod error;
 mod exchange;
+mod lines;
 mod sse;
+mod target;
 mod transport;
 
+pub use answer::{Answered, Decode, Fault, Framing, receive};
 pub use client::{BuildError, HyperTransport};
 pub use error::{TransportError, TransportErrorKind};
 pub use exchange::{Exchange, MAX_ANSWER_BYTES};
 pub use sse::{EventTooLong, MAX_EVENT_BYTES, SseEvent, SseParser};
+pub use target::{Target, TargetConfig, TargetError};
 pub use transport::{Connected, ResponseBody, Transport};

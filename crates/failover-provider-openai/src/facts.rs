@@ -1,5 +1,6 @@
 //! What differs between servers of the dialect, one row each.
 
+use failover_provider::ToolIds;
 use failover_types::ProviderId;
 
 /// How a key is sent. Tokens and OAuth access tokens are bearers everywhere.
@@ -22,16 +23,6 @@ pub enum EffortField {
     Flat,
     /// `"reasoning": {"effort": "low"}`.
     Nested,
-}
-
-/// What a server accepts as the id of a tool call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ToolIds {
-    /// Letters, digits, `_` and `-`, at most so many of them.
-    UpTo(usize),
-    /// Exactly so many letters and digits.
-    Exactly(usize),
 }
 
 /// What is known of one server.

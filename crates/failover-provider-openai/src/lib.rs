@@ -14,10 +14,10 @@ mod adapter;
 mod complete;
 mod decode;
 mod facts;
-mod ids;
 mod map;
 mod stream;
 mod wire;
 
 pub use adapter::{Builder, ConfigError, OpenAi};
-pub use facts::{Auth, EffortField, FACTS, Facts, ToolIds, facts_for};
+pub use facts::{Auth, EffortField, FACTS, Facts, facts_for};
+pub use failover_provider::ToolIds;

@@ -1,42 +1,11 @@
 //! The neutral request, mapped to the dialect. Always from the original, never from an earlier attempt's form.
 
 use crate::facts::{EffortField, Facts};
-use crate::ids::IdMap;
 use failover_provider::{
-    AttemptScope, ChatRequest, Image, ImageSource, Json, JsonError, Loss, LossReason, Message, Opaque, Part,
-    ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason, Message,
+    Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
 };
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
-
-/// A JSON object whose fields keep their order.
-#[derive(Debug, Default)]
-struct Fields(Vec<(String, Json)>);
-
-impl Fields {
-    fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<(), JsonError> {
-        self.0.push((name.to_owned(), Json::of(value)?));
-        Ok(())
-    }
-
-    fn put_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), JsonError> {
-        value.map_or(Ok(()), |value| self.put(name, value))
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(own, _)| own == name)
-    }
-}
-
-impl Serialize for Fields {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, value) in &self.0 {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
 
 /// The body to send, and what of the request has no place in it.
 pub(crate) struct Mapped {
@@ -50,14 +19,8 @@ pub(crate) fn map(
     scope: &AttemptScope<'_>,
     facts: &Facts,
 ) -> Result<Mapped, JsonError> {
-    let parts = request.messages.iter().flat_map(|message| &message.parts);
-    let ids = parts.filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call.id.as_str()),
-        Part::ToolResult(result) => Some(result.call_id.as_str()),
-        Part::Text(_) | Part::Image(_) | Part::Reasoning { .. } | Part::Opaque(_) => None,
-    });
     let mut mapper =
-        Mapper { scope, ids: IdMap::new(facts.tool_ids, ids), messages: Vec::new(), losses: Vec::new() };
+        Mapper { scope, ids: IdMap::of(facts.tool_ids, request), messages: Vec::new(), losses: Vec::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -166,7 +129,7 @@ impl Mapper<'_> {
                 Part::Reasoning { proof: None, .. } => self.lose("reasoning", LossReason::NoPlace),
             }
         }
-        if !(content.is_empty() && calls.is_empty() && extra.0.is_empty()) {
+        if !(content.is_empty() && calls.is_empty() && extra.is_empty()) {
             let mut fields = Fields::default();
             fields.put("role", role(message.role))?;
             match content.as_slice() {
@@ -179,7 +142,7 @@ impl Mapper<'_> {
             if !calls.is_empty() {
                 fields.put("tool_calls", &calls)?;
             }
-            fields.0.extend(extra.0);
+            fields.append(extra);
             self.messages.push(fields);
         }
         if !shown.is_empty() {

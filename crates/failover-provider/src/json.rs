@@ -1,5 +1,6 @@
 //! JSON kept as it was written: key order and number spelling survive.
 
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -61,6 +62,56 @@ impl Serialize for Json {
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(Box::<RawValue>::deserialize(deserializer)?.into()))
+    }
+}
+
+/// A JSON object whose fields keep the order they were put in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fields(Vec<(String, Json)>);
+
+impl Fields {
+    /// Adds a field.
+    ///
+    /// # Errors
+    ///
+    /// As [`Json::of`].
+    pub fn put(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<(), JsonError> {
+        self.0.push((name.to_owned(), Json::of(value)?));
+        Ok(())
+    }
+
+    /// Adds a field where there is a value.
+    ///
+    /// # Errors
+    ///
+    /// As [`Json::of`].
+    pub fn put_some(&mut self, name: &str, value: Option<&impl Serialize>) -> Result<(), JsonError> {
+        value.map_or(Ok(()), |value| self.put(name, value))
+    }
+
+    /// Whether there is a field of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(own, _)| own == name)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds the fields of another object.
+    pub fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
     }
 }
 

@@ -7,6 +7,7 @@
 mod adapter;
 mod chat;
 mod failure;
+mod ids;
 mod json;
 mod reply;
 mod scope;
@@ -20,7 +21,8 @@ pub use failure::{
     AttemptFailure, BODY_HEAD_BYTES, BODY_TAIL_BYTES, BodyCapture, FailureCause, FailureDetails, Limit,
     Progress,
 };
-pub use json::{Json, JsonError};
+pub use ids::{IdMap, ToolIds};
+pub use json::{Fields, Json, JsonError};
 pub use reply::{
     ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,
     ReplyStream, ToolCallDelta, Usage,

@@ -40,18 +40,26 @@ type MakeDialect = dyn Fn() -> Box<dyn Dialect> + Send + Sync;
 pub struct Subject {
     adapter: Box<MakeAdapter>,
     dialect: Box<MakeDialect>,
+    idempotent: bool,
 }
 
 impl Subject {
     /// An adapter of the chat completions dialect. The closure gets the upstream's address as `http://host:port`.
     pub fn new(adapter: impl Fn(&str) -> Arc<dyn ProviderAdapter> + Send + Sync + 'static) -> Self {
-        Self { adapter: Box::new(adapter), dialect: Box::new(|| Box::new(ChatCompletions)) }
+        Self { adapter: Box::new(adapter), dialect: Box::new(|| Box::new(ChatCompletions)), idempotent: true }
     }
 
     /// Lets the upstream speak another dialect.
     #[must_use]
     pub fn with_dialect(mut self, dialect: impl Fn() -> Box<dyn Dialect> + Send + Sync + 'static) -> Self {
         self.dialect = Box::new(dialect);
+        self
+    }
+
+    /// Says that the provider has no idempotency keys: then none may be sent.
+    #[must_use]
+    pub fn without_idempotency_key(mut self) -> Self {
+        self.idempotent = false;
         self
     }
 }

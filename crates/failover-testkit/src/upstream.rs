@@ -8,11 +8,13 @@
 
 mod dialect;
 mod http;
+mod messages;
 mod server;
 mod step;
 
 pub use dialect::{Asked, ChatCompletions, Dialect, Frame};
 pub use http::Request;
+pub use messages::Messages;
 pub use step::{Act, Answer, FrameKind, Piece, Respond, Step};
 
 use failover_types::{Clock, Timestamp};

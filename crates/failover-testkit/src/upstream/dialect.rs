@@ -55,6 +55,11 @@ pub trait Dialect: Send + Sync {
     fn stream_type(&self) -> &'static str {
         "text/event-stream"
     }
+
+    /// How an error looks inside a stream; `error` is its JSON.
+    fn error_event(&self, error: &str) -> Vec<u8> {
+        format!("data: {error}\n\n").into_bytes()
+    }
 }
 
 /// OpenAI's chat completions, at any path that ends in `/chat/completions`.
@@ -152,7 +157,7 @@ impl Dialect for ChatCompletions {
     }
 }
 
-fn set(object: &mut Value, name: &str, value: Value) {
+pub(super) fn set(object: &mut Value, name: &str, value: Value) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert(name.to_owned(), value);
     }

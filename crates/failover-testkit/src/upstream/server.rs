@@ -145,6 +145,8 @@ impl Connection {
         let mut answered = false;
         for act in acts {
             match act {
+                // Inside answers, errors have become bytes by now.
+                Act::Error(error) => self.stream.write_all(error.as_bytes()).await?,
                 Act::Send(bytes) => {
                     self.stream.write_all(&bytes).await?;
                     if !std::mem::replace(&mut answered, true) {
@@ -206,6 +208,7 @@ fn describe(step: &Step) -> String {
 fn describe_act(act: &Act) -> &'static str {
     match act {
         Act::Send(_) => "sends raw bytes",
+        Act::Error(_) => "sends an error event",
         Act::Wait(_) => "waits",
         Act::Stall => "falls silent",
         Act::Close => "closes",
@@ -230,7 +233,14 @@ fn respond_acts(respond: &Respond) -> Vec<Act> {
 }
 
 fn complete_acts(dialect: &dyn Dialect, asked: &Asked, answer: &Answer) -> Vec<Act> {
-    let mut first = dialect.complete(asked, answer);
+    let mut answer = answer.clone();
+    for (_, act) in &mut answer.acts {
+        // A body that is not streamed has no events: the error stands in it as it is.
+        if let Act::Error(error) = act {
+            *act = Act::Send(error.clone().into_bytes());
+        }
+    }
+    let mut first = dialect.complete(asked, &answer);
     let second = first.split_off(first.len() / 2);
     let (before, inside): (Vec<_>, Vec<_>) =
         answer.acts.iter().cloned().partition(|(pieces, _)| *pieces == 0);
@@ -261,7 +271,11 @@ fn stream_acts(dialect: &dyn Dialect, asked: &Asked, answer: &Answer) -> Vec<Act
     let mut content = 0;
     let placed = |acts: &mut Vec<Act>, content: usize| {
         for (_, act) in answer.acts.iter().filter(|(pieces, _)| *pieces == content) {
-            acts.push(if let Act::Send(bytes) = act { Act::Send(chunk(bytes)) } else { act.clone() });
+            acts.push(match act {
+                Act::Send(bytes) => Act::Send(chunk(bytes)),
+                Act::Error(error) => Act::Send(chunk(&dialect.error_event(error))),
+                Act::Wait(_) | Act::Stall | Act::Close | Act::Reset => act.clone(),
+            });
         }
     };
     let mut started = false;

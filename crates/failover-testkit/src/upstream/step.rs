@@ -20,6 +20,8 @@ pub enum Step {
 pub enum Act {
     /// Sends these bytes as they are.
     Send(Vec<u8>),
+    /// Sends this JSON as the dialect's own error event; only inside a streamed answer.
+    Error(String),
     /// Waits, by the upstream's clock.
     Wait(Duration),
     /// Does nothing until the client closes.
@@ -317,7 +319,7 @@ impl Answer {
     /// Sends an error event after `pieces` pieces of content and ends there.
     #[must_use]
     pub fn error_after(self, pieces: usize, error: &str) -> Self {
-        let mut ended = self.act_after(pieces, Act::Send(format!("data: {error}\n\n").into_bytes()));
+        let mut ended = self.act_after(pieces, Act::Error(error.into()));
         ended.pieces.truncate(pieces);
         ended.without.extend([FrameKind::Finish, FrameKind::Usage, FrameKind::Done]);
         ended

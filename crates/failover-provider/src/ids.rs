@@ -1,6 +1,6 @@
 //! Ids of tool calls: mapped to what the server accepts, the same way throughout one attempt.
 
-use crate::facts::ToolIds;
+use crate::{ChatRequest, Part};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,22 +8,44 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// Length of an id that is made where only an upper bound is given.
 const MADE_LENGTH: usize = 24;
 
+/// What a server accepts as the id of a tool call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolIds {
+    /// Letters, digits, `_` and `-`, at most so many of them.
+    UpTo(usize),
+    /// Exactly so many letters and digits.
+    Exactly(usize),
+}
+
 /// The ids of one attempt. An id that fits is kept; another one is replaced by a hash of it.
 #[derive(Debug)]
-pub(crate) struct IdMap {
+pub struct IdMap {
     rule: ToolIds,
     known: HashMap<String, String>,
     taken: HashSet<String>,
 }
 
 impl IdMap {
-    /// Ids that fit are reserved first, so that a made one never meets them.
-    pub(crate) fn new<'a>(rule: ToolIds, ids: impl IntoIterator<Item = &'a str>) -> Self {
+    /// The map of one attempt. Ids that fit are reserved first, so that a made one never meets them.
+    pub fn new<'a>(rule: ToolIds, ids: impl IntoIterator<Item = &'a str>) -> Self {
         let taken = ids.into_iter().filter(|id| fits(rule, id)).map(str::to_owned).collect();
         Self { rule, known: HashMap::new(), taken }
     }
 
-    pub(crate) fn get(&mut self, id: &str) -> String {
+    /// The map for every call id that a request speaks of.
+    pub fn of(rule: ToolIds, request: &ChatRequest) -> Self {
+        let parts = request.messages.iter().flat_map(|message| &message.parts);
+        let ids = parts.filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call.id.as_str()),
+            Part::ToolResult(result) => Some(result.call_id.as_str()),
+            Part::Text(_) | Part::Image(_) | Part::Reasoning { .. } | Part::Opaque(_) => None,
+        });
+        Self::new(rule, ids)
+    }
+
+    /// The id to send for this one.
+    pub fn get(&mut self, id: &str) -> String {
         if fits(self.rule, id) {
             return id.to_owned();
         }

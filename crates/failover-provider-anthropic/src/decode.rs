@@ -1,0 +1,232 @@
+//! What the API sends, turned into neutral events. No I/O.
+
+use failover_http::{Answered, Decode, Fault, SseEvent};
+use failover_provider::{FinishReason, Json, Opaque, Origin, ReplyEvent, ToolCallDelta, Usage};
+use serde::Deserialize;
+
+/// A whole answer, or the start of a streamed one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    id: Option<String>,
+    model: Option<String>,
+    content: Option<Vec<Json>>,
+    stop_reason: Option<String>,
+    usage: Option<Counts>,
+    error: Option<Json>,
+}
+
+/// One event of a stream.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    message: Option<Message>,
+    index: u32,
+    content_block: Option<Json>,
+    delta: Option<Delta>,
+    usage: Option<Counts>,
+    error: Option<Json>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Delta {
+    #[serde(rename = "type")]
+    kind: String,
+    text: String,
+    thinking: String,
+    signature: String,
+    partial_json: String,
+    stop_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Block {
+    #[serde(rename = "type")]
+    kind: String,
+    text: String,
+    thinking: String,
+    signature: String,
+    id: Option<String>,
+    name: Option<String>,
+    input: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Counts {
+    #[serde(rename = "input_tokens")]
+    input: Option<u64>,
+    #[serde(rename = "output_tokens")]
+    output: Option<u64>,
+    #[serde(rename = "cache_read_input_tokens")]
+    cache_read: Option<u64>,
+    #[serde(rename = "cache_creation_input_tokens")]
+    cache_creation: Option<u64>,
+}
+
+/// A tool call that is being streamed.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    block: u32,
+    index: u32,
+}
+
+/// Reads answers of the Messages API.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    origin: Origin,
+    counts: Counts,
+    calls: u32,
+    open_call: Option<Call>,
+}
+
+fn finish(word: &str) -> FinishReason {
+    match word {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::ContentFilter,
+        _ => FinishReason::Other(word.to_owned()),
+    }
+}
+
+impl Decoder {
+    pub(crate) fn new(origin: Origin) -> Self {
+        Self { origin, counts: Counts::default(), calls: 0, open_call: None }
+    }
+
+    fn opaque(&self, name: &str, value: Json) -> Opaque {
+        Opaque::new(self.origin.clone(), name, value)
+    }
+
+    /// Counts are cumulative, and later events name only those that changed.
+    fn count(&mut self, counts: Option<Counts>, answered: &mut Answered) {
+        let Some(new) = counts else { return };
+        let old = &mut self.counts;
+        old.input = new.input.or(old.input);
+        old.output = new.output.or(old.output);
+        old.cache_read = new.cache_read.or(old.cache_read);
+        old.cache_creation = new.cache_creation.or(old.cache_creation);
+        let count = |count: Option<u64>| count.unwrap_or_default();
+        let input =
+            count(old.input).saturating_add(count(old.cache_read)).saturating_add(count(old.cache_creation));
+        let mut usage = Usage::new(input, count(old.output));
+        usage.cached_input = old.cache_read;
+        answered.ready.push_back(ReplyEvent::Usage(usage));
+    }
+
+    fn proof(&self, signature: &str, answered: &mut Answered) {
+        if let (false, Ok(value)) = (signature.is_empty(), Json::of(signature)) {
+            answered.ready.push_back(ReplyEvent::ReasoningProof(self.opaque("signature", value)));
+        }
+    }
+
+    /// A block: whole, or the start of a streamed one, whose deltas follow.
+    fn block(&mut self, at: Option<u32>, raw: &Json, answered: &mut Answered) {
+        let Ok(block) = serde_json::from_str::<Block>(raw.as_str()) else {
+            tracing::warn!(bytes = raw.as_str().len(), "skipped a malformed block of an answer");
+            return;
+        };
+        match block.kind.as_str() {
+            "text" if block.text.is_empty() => {}
+            "text" => answered.ready.push_back(ReplyEvent::Text(block.text)),
+            "thinking" => {
+                if !block.thinking.is_empty() {
+                    answered.ready.push_back(ReplyEvent::Reasoning(block.thinking));
+                }
+                self.proof(&block.signature, answered);
+            }
+            "tool_use" => {
+                let index = self.calls;
+                self.calls = self.calls.saturating_add(1);
+                self.open_call = at.map(|block| Call { block, index });
+                // A streamed call begins with an empty object that its deltas replace.
+                let input = block.input.as_ref().map(Json::as_str).filter(|_| at.is_none());
+                let call = ToolCallDelta::new(index, input.unwrap_or_default());
+                answered.ready.push_back(ReplyEvent::ToolCall(call.with_start(block.id, block.name)));
+            }
+            // Redacted thinking, and whatever the API's own tools say, goes back as it came.
+            kind => answered.ready.push_back(ReplyEvent::Opaque(self.opaque(kind, raw.clone()))),
+        }
+    }
+
+    fn delta(&mut self, at: u32, delta: Delta, answered: &mut Answered) {
+        match delta.kind.as_str() {
+            "text_delta" if !delta.text.is_empty() => {
+                answered.ready.push_back(ReplyEvent::Text(delta.text));
+            }
+            "thinking_delta" if !delta.thinking.is_empty() => {
+                answered.ready.push_back(ReplyEvent::Reasoning(delta.thinking));
+            }
+            "signature_delta" => self.proof(&delta.signature, answered),
+            "input_json_delta" if !delta.partial_json.is_empty() => {
+                if let Some(call) = self.open_call.filter(|call| call.block == at) {
+                    let more = ToolCallDelta::new(call.index, delta.partial_json);
+                    answered.ready.push_back(ReplyEvent::ToolCall(more));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, event: &SseEvent, answered: &mut Answered) -> Result<(), Fault> {
+        let data = event.data.trim();
+        if event.event == "error" {
+            return Err(Fault::Error(data.to_owned()));
+        }
+        let Ok(event) = serde_json::from_str::<Event>(data) else {
+            tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
+            return Ok(());
+        };
+        if event.error.is_some() || event.kind == "error" {
+            return Err(Fault::Error(data.to_owned()));
+        }
+        match event.kind.as_str() {
+            "message_start" => {
+                let message = event.message.unwrap_or_default();
+                answered.head.id = message.id;
+                answered.head.model = message.model;
+                self.count(message.usage, answered);
+            }
+            "content_block_start" => {
+                if let Some(block) = &event.content_block {
+                    self.block(Some(event.index), block, answered);
+                }
+            }
+            "content_block_delta" => self.delta(event.index, event.delta.unwrap_or_default(), answered),
+            "message_delta" => {
+                let word = event.delta.and_then(|delta| delta.stop_reason);
+                answered.finish = word.as_deref().map(finish).or(answered.finish.take());
+                self.count(event.usage, answered);
+            }
+            "message_stop" => answered.done = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, body: &str, answered: &mut Answered) -> Result<(), Fault> {
+        let fault = || Fault::Error(body.to_owned());
+        let message = serde_json::from_str::<Message>(body).map_err(|_| fault())?;
+        if message.error.is_some() {
+            return Err(fault());
+        }
+        for block in message.content.iter().flatten() {
+            self.block(None, block, answered);
+        }
+        answered.head.id = message.id;
+        answered.head.model = message.model;
+        answered.finish = message.stop_reason.as_deref().map(finish);
+        self.count(message.usage, answered);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! The neutral request, mapped to the Messages API. Always from the original, never from an earlier attempt's form.
+
+use crate::DEFAULT_MAX_TOKENS;
+use failover_provider::{
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
+    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+};
+use serde_json::{Value, json};
+
+/// What the API accepts as the id of a tool call; it names the letters but no length, so a short one.
+const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
+
+/// The body to send, and what of the request has no place in it.
+pub(crate) struct Mapped {
+    pub(crate) body: String,
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// Maps a request for one attempt.
+pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
+    let ids = IdMap::of(TOOL_IDS, request);
+    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Vec::new() };
+    for message in &request.messages {
+        mapper.message(message)?;
+    }
+    let mut body = Fields::default();
+    body.put("model", scope.model.model())?;
+    body.put("max_tokens", &request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS))?;
+    if !mapper.system.is_empty() {
+        body.put("system", &mapper.system)?;
+    }
+    let turns = mapper.turns.iter().map(Turn::fields).collect::<Result<Vec<_>, _>>()?;
+    body.put("messages", &turns)?;
+    let tools = request.tools.iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    if !tools.is_empty() {
+        body.put("tools", &tools)?;
+    }
+    body.put_some("tool_choice", request.tool_choice.as_ref().map(tool_choice).as_ref())?;
+    body.put_some("temperature", request.temperature.as_ref())?;
+    body.put_some("top_p", request.top_p.as_ref())?;
+    if !request.stop.is_empty() {
+        body.put("stop_sequences", &request.stop)?;
+    }
+    match &request.response_format {
+        None => {}
+        Some(ResponseFormat::JsonObject) => mapper.lose("response_format", LossReason::NoPlace),
+        Some(ResponseFormat::JsonSchema { schema, .. }) => {
+            let mut format = Fields::default();
+            format.put("type", "json_schema")?;
+            format.put("schema", schema)?;
+            let mut config = Fields::default();
+            config.put("format", &format)?;
+            body.put("output_config", &config)?;
+        }
+    }
+    if request.effort.is_some_and(|effort| effort != Effort::None) {
+        // Which field says it, and which others it forbids, differs from model to model: callers who know their
+        // model send `thinking` as an opaque field.
+        mapper.lose("effort", LossReason::NoPlace);
+    }
+    body.put("stream", &request.stream)?;
+    for opaque in &request.opaque {
+        if body.has(&opaque.name) {
+            mapper.lose(&opaque.name, LossReason::NoPlace);
+        } else if mapper.is_at_home(opaque) {
+            body.put(&opaque.name, &opaque.value)?;
+        }
+    }
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+}
+
+/// Messages of one side that follow each other: results of parallel calls must come in one turn.
+struct Turn {
+    role: &'static str,
+    content: Vec<Json>,
+}
+
+impl Turn {
+    fn fields(&self) -> Result<Fields, JsonError> {
+        let mut fields = Fields::default();
+        fields.put("role", self.role)?;
+        fields.put("content", &self.content)?;
+        Ok(fields)
+    }
+}
+
+struct Mapper<'a> {
+    scope: &'a AttemptScope<'a>,
+    ids: IdMap,
+    system: Vec<Json>,
+    turns: Vec<Turn>,
+    losses: Vec<Loss>,
+}
+
+impl Mapper<'_> {
+    fn lose(&mut self, what: &str, reason: LossReason) {
+        let loss = Loss::new(what, reason);
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
+    }
+
+    /// Whether an opaque field goes where it came from; if not, its loss is noted.
+    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
+        let home = opaque.origin.is_target_of(self.scope);
+        if !home {
+            self.lose(&opaque.name, LossReason::ForeignOrigin);
+        }
+        home
+    }
+
+    fn message(&mut self, message: &Message) -> Result<(), JsonError> {
+        let mut content = Vec::new();
+        for part in &message.parts {
+            content.extend(self.part(part)?);
+        }
+        let role = match message.role {
+            Role::System => {
+                self.system.extend(content);
+                return Ok(());
+            }
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "assistant",
+        };
+        match self.turns.last_mut().filter(|turn| turn.role == role) {
+            Some(turn) => turn.content.extend(content),
+            None if content.is_empty() => {}
+            None => self.turns.push(Turn { role, content }),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Part) -> Result<Option<Json>, JsonError> {
+        let block = match part {
+            // Empty texts are refused.
+            Part::Text(text) if text.is_empty() => return Ok(None),
+            Part::Text(text) => json!({"type": "text", "text": text}),
+            Part::Image(image) => self.image(image),
+            Part::ToolCall(call) => return self.call(call).map(Some),
+            Part::ToolResult(result) => return self.result(result).map(Some),
+            Part::Reasoning { text, proof: Some(proof) } if proof.name == "signature" => {
+                if !self.is_at_home(proof) {
+                    return Ok(None);
+                }
+                let mut block = Fields::default();
+                block.put("type", "thinking")?;
+                block.put("thinking", text)?;
+                block.put("signature", &proof.value)?;
+                return Json::of(&block).map(Some);
+            }
+            Part::Opaque(item) => return Ok(self.is_at_home(item).then(|| item.value.clone())),
+            Part::Reasoning { proof: Some(proof), .. } => {
+                if self.is_at_home(proof) {
+                    self.lose(&proof.name, LossReason::NoPlace);
+                }
+                return Ok(None);
+            }
+            // Thinking without its signature is refused.
+            Part::Reasoning { proof: None, .. } => {
+                self.lose("reasoning", LossReason::NoPlace);
+                return Ok(None);
+            }
+        };
+        Json::of(&block).map(Some)
+    }
+
+    fn image(&mut self, image: &Image) -> Value {
+        if image.detail.is_some() {
+            self.lose("image detail", LossReason::NoPlace);
+        }
+        let source = match &image.source {
+            ImageSource::Url(url) => json!({"type": "url", "url": url}),
+            ImageSource::Base64 { media_type, data } => {
+                json!({"type": "base64", "media_type": media_type, "data": data})
+            }
+        };
+        json!({"type": "image", "source": source})
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Result<Json, JsonError> {
+        let mut block = Fields::default();
+        block.put("type", "tool_use")?;
+        block.put("id", &self.ids.get(&call.id))?;
+        block.put("name", &call.name)?;
+        block.put("input", &self.arguments(&call.arguments)?)?;
+        Json::of(&block)
+    }
+
+    /// Arguments must be an object here; what a model wrote otherwise cannot go.
+    fn arguments(&mut self, text: &str) -> Result<Json, JsonError> {
+        let object = Json::parse(text).ok().filter(|json| json.as_str().starts_with('{'));
+        if object.is_none() && !text.trim().is_empty() {
+            self.lose("arguments that are no JSON object", LossReason::NoPlace);
+        }
+        object.map_or_else(|| Json::parse("{}"), Ok)
+    }
+
+    fn result(&mut self, result: &ToolResult) -> Result<Json, JsonError> {
+        let mut content = Vec::new();
+        for part in &result.parts {
+            match part {
+                Part::Text(_) | Part::Image(_) => content.extend(self.part(part)?),
+                Part::ToolCall(_) | Part::ToolResult(_) => {
+                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                }
+                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
+                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+            }
+        }
+        let mut block = Fields::default();
+        block.put("type", "tool_result")?;
+        block.put("tool_use_id", &self.ids.get(&result.call_id))?;
+        block.put("content", &content)?;
+        block.put_some("is_error", result.is_error.then_some(&true))?;
+        Json::of(&block)
+    }
+}
+
+fn tool(tool: &Tool) -> Result<Fields, JsonError> {
+    let mut fields = Fields::default();
+    fields.put("name", &tool.name)?;
+    fields.put_some("description", tool.description.as_ref())?;
+    fields.put("input_schema", &tool.parameters)?;
+    fields.put_some("strict", tool.strict.as_ref())?;
+    Ok(fields)
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!({"type": "auto"}),
+        ToolChoice::None => json!({"type": "none"}),
+        ToolChoice::Required => json!({"type": "any"}),
+        ToolChoice::Named(name) => json!({"type": "tool", "name": name}),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Golden requests.
+
+use super::*;
+use failover_provider::Origin;
+use failover_testkit::ManualClock;
+use failover_types::{ModelRef, ProviderId};
+use std::sync::Arc;
+
+/// Everything that a request can hold, as a caller would write it down.
+const FULL: &str = include_str!("full_request.json");
+
+fn mapped(request: &ChatRequest, model: &str) -> Mapped {
+    let model: ModelRef = model.parse().unwrap();
+    map(request, &AttemptScope::new(&model, Arc::new(ManualClock::default()))).unwrap()
+}
+
+fn pretty(mapped: &Mapped) -> String {
+    let losses: Vec<String> =
+        mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
+    // Not through `Value`, which would sort the fields.
+    let body = mapped.body.replace(",\"", ",\n  \"").replace(":{", ": {").replace("},{", "},\n  {");
+    format!("{body}\n\nlost: {losses:?}")
+}
+
+// spec: P-5
+#[test]
+fn golden_requests_at_home_and_elsewhere() {
+    let request: ChatRequest = serde_json::from_str(FULL).unwrap();
+    let untouched = request.clone();
+    for model in ["anthropic/claude", "my-own/claude"] {
+        let mapped = mapped(&request, model);
+        serde_json::from_str::<Value>(&mapped.body).unwrap();
+        insta::assert_snapshot!(model.replace('/', "-"), pretty(&mapped));
+    }
+    assert_eq!(request, untouched, "an attempt leaves the request as it was");
+}
+
+#[test]
+fn a_plain_prompt_is_a_plain_body() {
+    let mapped = mapped(&ChatRequest::prompt("hi"), "anthropic/m");
+    let expected = r#"{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":[{"text":"hi","type":"text"}]}],"stream":false}"#;
+    assert_eq!((mapped.body.as_str(), mapped.losses.len()), (expected, 0));
+}
+
+#[test]
+fn results_of_parallel_calls_come_in_one_turn() {
+    let mut request = ChatRequest::prompt("look");
+    let call = |id: &str| Part::ToolCall(ToolCall::new(id, "look", "{}"));
+    request.messages.push(Message::new(Role::Assistant, vec![call("a"), call("b")]));
+    for id in ["a", "b"] {
+        let result = Part::ToolResult(ToolResult::text(id, "seen"));
+        request.messages.push(Message::new(Role::Tool, vec![result]));
+    }
+    let body: Value = serde_json::from_str(&mapped(&request, "anthropic/m").body).unwrap();
+    let roles: Vec<_> =
+        body["messages"].as_array().unwrap().iter().map(|turn| turn["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+    assert_eq!(body["messages"][2]["content"].as_array().unwrap().len(), 2);
+}
+
+// spec: P-5
+#[test]
+fn arguments_that_are_no_object_are_reported() {
+    let mut request = ChatRequest::prompt("look");
+    request
+        .messages
+        .push(Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("a", "look", "{\"at\":"))]));
+    let mapped = mapped(&request, "anthropic/m");
+    assert!(mapped.body.contains(r#""input":{}"#), "{}", mapped.body);
+    assert_eq!(mapped.losses.len(), 1);
+}
+
+// spec: P-5
+#[test]
+fn vendor_fields_go_home_and_nowhere_else() {
+    let opaque = |provider: &str, name: &str| {
+        let origin = Origin::new(ProviderId::new(provider).unwrap());
+        Opaque::new(origin, name, Json::parse("\"kept\"").unwrap())
+    };
+    let mut request = ChatRequest::prompt("hi");
+    request.opaque = vec![opaque("anthropic", "container"), opaque("openai", "service_tier")];
+    let thought = Part::Reasoning { text: "thought".into(), proof: Some(opaque("openai", "signature")) };
+    request.messages.push(Message::new(Role::Assistant, vec![thought]));
+    let mapped = mapped(&request, "anthropic/m");
+    assert!(mapped.body.contains(r#""container":"kept""#), "{}", mapped.body);
+    assert!(!mapped.body.contains("service_tier") && !mapped.body.contains("thought"), "{}", mapped.body);
+    let lost: Vec<_> = mapped.losses.iter().map(|loss| loss.what.as_str()).collect();
+    assert_eq!(lost, ["signature", "service_tier"]);
+}

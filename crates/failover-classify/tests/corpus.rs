@@ -1,5 +1,5 @@
 //! The corpus: every case as expected, every verdict as accepted, every row proven by a case.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 use failover_classify::{Classifier, redact};
 use failover_testkit::corpus::{self, Corpus, Lists, Run};

@@ -1,3 +1,5 @@
+//! What the decoder makes of answers, whole and streamed.
+
 use super::*;
 use failover_types::ProviderId;
 use proptest::prelude::*;

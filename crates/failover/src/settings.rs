@@ -316,6 +316,7 @@ pub(crate) fn adapter(
 
 /// The built-in adapter of a provider: none is enabled.
 #[cfg(not(feature = "provider-openai"))]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature as with adapters")]
 pub(crate) fn adapter(_: &Config, _: &ProviderId) -> Result<Option<Arc<dyn ProviderAdapter>>, EngineError> {
     Ok(None)
 }

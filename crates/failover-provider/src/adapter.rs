@@ -1,6 +1,6 @@
 //! The traits that an adapter crate implements.
 
-use crate::{AttemptFailure, AttemptScope, ChatRequest, Reply};
+use crate::{AttemptFailure, AttemptScope, ChatRequest, Dialect, Reply};
 use async_trait::async_trait;
 use failover_classify::{AsSignal, ProviderRules, Signal};
 use failover_types::{OAuth, ProviderId, ResolvedCredential, Timestamp};
@@ -15,6 +15,12 @@ pub trait ProviderAdapter: Send + Sync {
 
     /// The wordings and codes that only this adapter knows, besides the standard tables of the classifier.
     fn rules(&self) -> &dyn ProviderRules;
+
+    /// The dialect in which a caller's own bytes pass through ([`ChatRequest::native`]); `None` where it maps every
+    /// request.
+    fn dialect(&self) -> Option<Dialect> {
+        None
+    }
 
     /// Makes one attempt. The request is the caller's original and is mapped anew each time.
     ///

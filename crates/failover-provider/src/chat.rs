@@ -3,7 +3,7 @@
 //! A request is never changed by an attempt. Each adapter maps from the original, so that what one provider
 //! cannot carry is still there for the next.
 
-use crate::{AttemptScope, Json};
+use crate::{AttemptScope, Json, Native};
 use failover_types::{ProfileId, ProviderId};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,10 @@ pub struct ChatRequest {
     /// Top-level fields that only their origin understands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Opaque>,
+    /// The caller's own body. An adapter of its dialect sends it with nothing but the model replaced, and answers in
+    /// the provider's own bytes; every other one maps from the fields above. It is not written with the request.
+    #[serde(skip)]
+    pub native: Option<Native>,
 }
 
 impl ChatRequest {
@@ -74,6 +78,13 @@ impl ChatRequest {
     #[must_use]
     pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools = tools;
+        self
+    }
+
+    /// Gives the caller's own body besides.
+    #[must_use]
+    pub fn with_native(mut self, native: Native) -> Self {
+        self.native = Some(native);
         self
     }
 }

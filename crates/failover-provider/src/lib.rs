@@ -9,6 +9,7 @@ mod chat;
 mod failure;
 mod ids;
 mod json;
+mod native;
 mod reply;
 mod scope;
 
@@ -23,6 +24,7 @@ pub use failure::{
 };
 pub use ids::{IdMap, ToolIds};
 pub use json::{Fields, Json, JsonError};
+pub use native::{Dialect, Native, NativeFrame, ReadFrame};
 pub use reply::{
     ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,
     ReplyStream, ToolCallDelta, Usage,

@@ -1,10 +1,12 @@
 //! What comes back from an attempt: a complete answer, or a stream that has begun.
 
-use crate::{AttemptFailure, Opaque, Part, ToolCall};
+use crate::{AttemptFailure, Dialect, NativeFrame, Opaque, Part, ReadFrame, ToolCall};
+use bytes::Bytes;
 use failover_classify::Surface;
 use failover_types::ProviderId;
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -73,12 +75,21 @@ pub struct ChatReply {
     pub finish: FinishReason,
     /// Token counts, where the provider gave them.
     pub usage: Option<Usage>,
+    /// The answer as the provider wrote it, where the request was passed through in its dialect.
+    pub native: Option<Bytes>,
 }
 
 impl ChatReply {
     /// An answer from its parts.
     pub fn new(parts: Vec<Part>, finish: FinishReason) -> Self {
-        Self { head: ReplyHead::default(), parts, finish, usage: None }
+        Self { head: ReplyHead::default(), parts, finish, usage: None, native: None }
+    }
+
+    /// Adds the answer as the provider wrote it.
+    #[must_use]
+    pub fn with_native(mut self, body: impl Into<Bytes>) -> Self {
+        self.native = Some(body.into());
+        self
     }
 
     /// Adds what is known besides the content.
@@ -317,15 +328,35 @@ impl Gathered {
 }
 
 type Events = Pin<Box<dyn Stream<Item = Result<ReplyEvent, AttemptFailure>> + Send>>;
+type Frames = Pin<Box<dyn Stream<Item = Result<NativeFrame, AttemptFailure>> + Send>>;
+
+/// Where a stream's events come from.
+enum Source {
+    Events(Events),
+    /// Frames of the provider's own bytes.
+    Frames {
+        dialect: Dialect,
+        frames: Frames,
+        read: ReadFrame,
+        /// Events of the frames that were read so far, for callers who want events.
+        ready: VecDeque<ReplyEvent>,
+        /// Frames that were passed on unread, for [`Incomplete`]: read only where the stream fails.
+        passed: Vec<Bytes>,
+        passed_bytes: usize,
+    },
+}
 
 /// A streamed answer whose first content has arrived. Dropping it closes the connection.
 ///
 /// It holds every adapter to the same rules: events after [`ReplyEvent::Finish`] or after a failure are dropped; a
 /// source that ends without `Finish` ends here with a failure; and every failure carries what had come.
+///
+/// It is read as a stream of events, or frame by frame ([`ReplyStream::next_frame`]) by who passes the provider's
+/// own bytes on; one way or the other, not both in turns.
 pub struct ReplyStream {
     head: ReplyHead,
     provider: ProviderId,
-    events: Option<Events>,
+    source: Option<Source>,
     gathered: Gathered,
 }
 
@@ -335,12 +366,24 @@ impl ReplyStream {
         provider: ProviderId,
         events: impl Stream<Item = Result<ReplyEvent, AttemptFailure>> + Send + 'static,
     ) -> Self {
-        Self {
-            head: ReplyHead::default(),
-            provider,
-            events: Some(Box::pin(events)),
-            gathered: Gathered::default(),
-        }
+        Self::from_source(provider, Source::Events(Box::pin(events)))
+    }
+
+    /// Wraps a provider's own frames; `read` turns the bytes of one into the events of its content, where events are
+    /// wanted after all.
+    pub fn of_frames(
+        provider: ProviderId,
+        dialect: Dialect,
+        frames: impl Stream<Item = Result<NativeFrame, AttemptFailure>> + Send + 'static,
+        read: ReadFrame,
+    ) -> Self {
+        let (frames, ready) = (Box::pin(frames), VecDeque::new());
+        let source = Source::Frames { dialect, frames, read, ready, passed: Vec::new(), passed_bytes: 0 };
+        Self::from_source(provider, source)
+    }
+
+    fn from_source(provider: ProviderId, source: Source) -> Self {
+        Self { head: ReplyHead::default(), provider, source: Some(source), gathered: Gathered::default() }
     }
 
     /// Adds what is known besides the content.
@@ -353,6 +396,67 @@ impl ReplyStream {
     /// What is known besides the content.
     pub fn head(&self) -> &ReplyHead {
         &self.head
+    }
+
+    /// The dialect of the provider's own bytes, where the stream has them and is not over.
+    pub fn dialect(&self) -> Option<Dialect> {
+        match &self.source {
+            Some(Source::Frames { dialect, .. }) => Some(*dialect),
+            Some(Source::Events(_)) | None => None,
+        }
+    }
+
+    /// The next frame; `None` after the last one. A stream without bytes of its own gives each event in a frame
+    /// without bytes.
+    ///
+    /// # Errors
+    ///
+    /// The stream's failure, with what had come. Nothing follows it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: no frame is lost.
+    pub async fn next_frame(&mut self) -> Option<Result<NativeFrame, AttemptFailure>> {
+        std::future::poll_fn(|cx| self.poll_frame(cx)).await
+    }
+
+    /// As [`ReplyStream::next_frame`], for who polls.
+    pub fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<NativeFrame, AttemptFailure>>> {
+        let failure = match &mut self.source {
+            None => return Poll::Ready(None),
+            Some(Source::Events(_)) => {
+                let event = ready!(Pin::new(self).poll_next(cx));
+                let frame = |event: ReplyEvent| NativeFrame::new(Bytes::new(), event.is_content(), vec![event]);
+                return Poll::Ready(event.map(|event| event.map(frame)));
+            }
+            Some(Source::Frames { frames, passed, passed_bytes, .. }) => {
+                match ready!(frames.as_mut().poll_next(cx)) {
+                    Some(Ok(frame)) => {
+                        frame.events.iter().for_each(|event| self.gathered.take(event));
+                        *passed_bytes = passed_bytes.saturating_add(frame.bytes.len());
+                        if frame.is_last() {
+                            self.source = None;
+                        } else if *passed_bytes > RECEIVED_CAP_BYTES {
+                            self.gathered.incomplete.truncated = true;
+                        } else if frame.content {
+                            passed.push(frame.bytes.clone());
+                        }
+                        return Poll::Ready(Some(Ok(frame)));
+                    }
+                    Some(Err(failure)) => failure,
+                    None => no_finish(&self.provider),
+                }
+            }
+        };
+        Poll::Ready(Some(Err(self.failed(failure))))
+    }
+
+    /// Ends the stream with this failure, to which what had come is added.
+    fn failed(&mut self, failure: AttemptFailure) -> AttemptFailure {
+        if let Some(Source::Frames { mut read, passed, .. }) = self.source.take() {
+            passed.iter().flat_map(&mut read).for_each(|event| self.gathered.take(&event));
+        }
+        failure.with_incomplete(std::mem::take(&mut self.gathered.incomplete))
     }
 
     /// Reads the stream to its end.
@@ -374,6 +478,7 @@ impl ReplyStream {
                         parts: gathered.parts,
                         finish,
                         usage: gathered.usage,
+                        native: None,
                     });
                 }
                 Some(Ok(_)) => {}
@@ -390,16 +495,40 @@ fn no_finish(provider: &ProviderId) -> AttemptFailure {
         .with_causes(vec![crate::FailureCause::new("the stream ended without its finish marker")])
 }
 
+impl Source {
+    /// The next event, from whichever source.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<ReplyEvent, AttemptFailure>>> {
+        match self {
+            Self::Events(events) => events.as_mut().poll_next(cx),
+            Self::Frames { frames, read, ready, .. } => loop {
+                if let Some(event) = ready.pop_front() {
+                    return Poll::Ready(Some(Ok(event)));
+                }
+                match ready!(frames.as_mut().poll_next(cx)) {
+                    Some(Ok(frame)) => {
+                        if frame.content {
+                            ready.extend(read(&frame.bytes));
+                        }
+                        ready.extend(frame.events);
+                    }
+                    Some(Err(failure)) => return Poll::Ready(Some(Err(failure))),
+                    None => return Poll::Ready(None),
+                }
+            },
+        }
+    }
+}
+
 impl Stream for ReplyStream {
     type Item = Result<ReplyEvent, AttemptFailure>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        let Some(events) = &mut this.events else { return Poll::Ready(None) };
-        let failure = match ready!(events.as_mut().poll_next(cx)) {
+        let Some(source) = &mut this.source else { return Poll::Ready(None) };
+        let failure = match ready!(source.poll_event(cx)) {
             Some(Ok(event)) => {
                 if matches!(event, ReplyEvent::Finish(_)) {
-                    this.events = None;
+                    this.source = None;
                 }
                 this.gathered.take(&event);
                 return Poll::Ready(Some(Ok(event)));
@@ -407,9 +536,7 @@ impl Stream for ReplyStream {
             Some(Err(failure)) => failure,
             None => no_finish(&this.provider),
         };
-        this.events = None;
-        let received = std::mem::take(&mut this.gathered.incomplete);
-        Poll::Ready(Some(Err(failure.with_incomplete(received))))
+        Poll::Ready(Some(Err(this.failed(failure))))
     }
 }
 

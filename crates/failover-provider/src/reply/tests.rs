@@ -95,3 +95,52 @@ fn what_is_remembered_is_bounded() {
     assert!(incomplete.truncated);
     assert_eq!(incomplete.text().len(), RECEIVED_CAP_BYTES);
 }
+
+fn frame(text: &str) -> Result<NativeFrame, AttemptFailure> {
+    Ok(NativeFrame::new(Bytes::copy_from_slice(text.as_bytes()), true, Vec::new()))
+}
+
+fn passing(frames: Vec<Result<NativeFrame, AttemptFailure>>) -> ReplyStream {
+    let read: ReadFrame =
+        Box::new(|bytes| vec![ReplyEvent::Text(String::from_utf8_lossy(bytes).into_owned())]);
+    ReplyStream::of_frames(provider(), Dialect::OpenAiChat, stream::iter(frames), read)
+}
+
+fn last() -> Result<NativeFrame, AttemptFailure> {
+    let events = vec![ReplyEvent::Usage(Usage::new(1, 2)), ReplyEvent::Finish(FinishReason::Stop)];
+    Ok(NativeFrame::new(Bytes::new(), false, events))
+}
+
+// spec: P-3
+#[test]
+fn frames_pass_unread_and_a_failure_still_tells_what_came() {
+    let mut stream = passing(vec![frame("a"), frame("b"), broken().map(|_| unreachable!())]);
+    assert_eq!(stream.dialect(), Some(Dialect::OpenAiChat));
+    let next = |stream: &mut ReplyStream| stream.next_frame().now_or_never().unwrap();
+    assert_eq!(next(&mut stream).unwrap().unwrap().bytes, "a");
+    assert_eq!(next(&mut stream).unwrap().unwrap().bytes, "b");
+    let failure = next(&mut stream).unwrap().unwrap_err();
+    assert_eq!(failure.incomplete.as_ref().unwrap().text(), "ab");
+    assert_eq!((failure.progress, next(&mut stream)), (Progress::Delivered, None));
+
+    let mut cut = passing(vec![frame("a")]);
+    next(&mut cut).unwrap().unwrap();
+    assert_eq!(next(&mut cut).unwrap().unwrap_err().code.as_deref(), Some("incomplete_stream"));
+    assert_eq!(next(&mut cut), None);
+
+    let mut whole = passing(vec![frame("a"), last(), frame("late")]);
+    next(&mut whole).unwrap().unwrap();
+    assert!(next(&mut whole).unwrap().unwrap().is_last());
+    assert_eq!(next(&mut whole), None);
+}
+
+#[test]
+fn frames_can_be_read_as_events_and_events_as_frames() {
+    let reply = passing(vec![frame("a"), frame("b"), last()]).into_reply().now_or_never().unwrap().unwrap();
+    assert_eq!((reply.text().as_str(), reply.usage), ("ab", Some(Usage::new(1, 2))));
+    let mut plain = replay(vec![text("a"), Ok(ReplyEvent::Finish(FinishReason::Stop))]);
+    let frames: Vec<_> =
+        std::iter::from_fn(|| plain.next_frame().now_or_never().unwrap()).map(Result::unwrap).collect();
+    assert_eq!(frames.len(), 2);
+    assert!(frames.iter().all(|frame| frame.bytes.is_empty()) && frames[0].content && frames[1].is_last());
+}

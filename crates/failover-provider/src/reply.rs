@@ -426,7 +426,8 @@ impl ReplyStream {
             None => return Poll::Ready(None),
             Some(Source::Events(_)) => {
                 let event = ready!(Pin::new(self).poll_next(cx));
-                let frame = |event: ReplyEvent| NativeFrame::new(Bytes::new(), event.is_content(), vec![event]);
+                let frame =
+                    |event: ReplyEvent| NativeFrame::new(Bytes::new(), event.is_content(), vec![event]);
                 return Poll::Ready(event.map(|event| event.map(frame)));
             }
             Some(Source::Frames { frames, passed, passed_bytes, .. }) => {

@@ -96,6 +96,7 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(incomplete.text().len(), RECEIVED_CAP_BYTES);
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "items of a stream of results")]
 fn frame(text: &str) -> Result<NativeFrame, AttemptFailure> {
     Ok(NativeFrame::new(Bytes::copy_from_slice(text.as_bytes()), true, Vec::new()))
 }
@@ -106,6 +107,7 @@ fn passing(frames: Vec<Result<NativeFrame, AttemptFailure>>) -> ReplyStream {
     ReplyStream::of_frames(provider(), Dialect::OpenAiChat, stream::iter(frames), read)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "items of a stream of results")]
 fn last() -> Result<NativeFrame, AttemptFailure> {
     let events = vec![ReplyEvent::Usage(Usage::new(1, 2)), ReplyEvent::Finish(FinishReason::Stop)];
     Ok(NativeFrame::new(Bytes::new(), false, events))

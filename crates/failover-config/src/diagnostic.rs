@@ -83,8 +83,18 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// Names of keys whose values are hidden when their line is shown.
-const SENSITIVE: &[&str] =
-    &["key", "token", "secret", "password", "access", "refresh", "authorization", "cookie", "credential"];
+const SENSITIVE: &[&str] = &[
+    "key",
+    "token",
+    "secret",
+    "password",
+    "access",
+    "refresh",
+    "authorization",
+    "cookie",
+    "credential",
+    "sha256",
+];
 
 /// The source with everything that may be a secret overwritten, byte for byte, so that positions stay true.
 ///

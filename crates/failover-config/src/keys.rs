@@ -1,5 +1,6 @@
 //! The keys of the config file. Names are OpenClaw's where the two share a thing.
 
+use crate::gateway::Gateway;
 use crate::value::{Fallbacks, KeySource, ModelChoice};
 use failover_types::{FailoverReason, ProfileId, ProviderId};
 use schemars::JsonSchema;
@@ -22,6 +23,8 @@ pub struct Config {
     pub models: Models,
     /// Classifier rules of the operator.
     pub classifier: Classifier,
+    /// The HTTP server of `failover serve`.
+    pub gateway: Gateway,
 }
 
 /// Profiles, their order, and cooldown numbers.
@@ -337,6 +340,9 @@ pub struct ModelFacts {
     /// Whether it calls tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
+    /// Whether it goes on with an answer that somebody else began; a gateway's `streamRescue: "continue"` needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefill: Option<bool>,
 }
 
 /// The operator's own classifier rules.

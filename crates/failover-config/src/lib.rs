@@ -6,6 +6,7 @@
 
 mod diagnostic;
 mod document;
+mod gateway;
 mod keys;
 mod load;
 mod schema;
@@ -13,6 +14,10 @@ mod value;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use document::{Document, Position};
+pub use gateway::{
+    DEFAULT_LISTEN, Gateway, GatewayAdmin, GatewayLimits, GatewayRoute, GatewayTelemetry, GatewayToken,
+    SessionsFrom, StreamRescue,
+};
 pub use keys::{
     Agent, AgentSettings, Agents, Auth, AuthMode, Classifier, Config, Cooldowns, Limits, ModelEntry,
     ModelFacts, Models, OperatorRule, Overrides, Profile, Provider, ProviderApi, RetryInPlace, RunRetries,

@@ -2,7 +2,7 @@
 
 use crate::schema::unknown_keys;
 use crate::value::{Fallbacks, LITERAL_KEY, ModelChoice};
-use crate::{Config, Diagnostic, Diagnostics, Document};
+use crate::{Config, Diagnostic, Diagnostics, Document, gateway};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -141,6 +141,10 @@ fn meaning(config: &Config, document: &Document) -> Vec<Diagnostic> {
             fault(&format!("agents.list[{at}].id"), format!("a second agent {:?}", agent.id), None);
         }
     }
+    faults.extend(gateway::meaning(config, document));
+    let mut fault = |path: &str, message: String, hint: Option<&str>| {
+        faults.push(document.fault(path, false, message, hint.map(str::to_owned)));
+    };
     for (path, text) in references(config) {
         if let Some(message) = unresolvable(config, text) {
             fault(&path, message, Some("write `provider/model`, or an alias from agents.defaults.models"));
@@ -177,6 +181,7 @@ fn references(config: &Config) -> Vec<(String, &str)> {
         fallbacks(&format!("{path}.onContextOverflow"), &agent.on_context_overflow, &mut out);
         fallbacks(&format!("{path}.onContentRefusal"), &agent.on_content_refusal, &mut out);
     }
+    out.extend(gateway::references(&config.gateway));
     out
 }
 

@@ -1,0 +1,60 @@
+//! What only its origin understands, on its way through the client and back: signatures of reasoning, encrypted items.
+//!
+//! A field of the client's dialect that takes any text carries it, behind a mark. A body with such a text is not
+//! passed on as it is: its next target may be another one, and the mark means nothing to anybody else.
+
+use failover_provider::{Json, Opaque, Origin};
+use failover_types::ProviderId;
+
+const MARK: &str = "failover:";
+
+/// Something that `provider` alone understands.
+pub(super) fn opaque(provider: &str, name: &str, value: Json) -> Option<Opaque> {
+    let origin = Origin::new(ProviderId::new(provider).ok()?);
+    Some(Opaque::new(origin, name, value))
+}
+
+/// The text for the client. What is bound to a credential stays here: its name is nobody's business.
+pub(super) fn wrap(opaque: &Opaque) -> Option<String> {
+    if opaque.origin.profile.is_some() {
+        return None;
+    }
+    serde_json::to_string(opaque).ok().map(|text| format!("{MARK}{text}"))
+}
+
+/// The text for the client, where there is nothing to carry but the mark is needed.
+pub(super) fn nothing() -> String {
+    MARK.to_owned()
+}
+
+/// Whether a text is one of ours.
+pub(super) fn is_ours(text: &str) -> bool {
+    text.starts_with(MARK)
+}
+
+/// What a text of ours carries; `None` where it carries nothing, or was tampered with.
+pub(super) fn unwrap(text: &str) -> Option<Opaque> {
+    serde_json::from_str(text.strip_prefix(MARK)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_out_comes_back() {
+        let origin = Origin::new(ProviderId::new("acme").unwrap()).with_model("m");
+        let sent = Opaque::new(origin, "signature", Json::parse(r#"{"b":1.0,"a":"é\n"}"#).unwrap());
+        assert_eq!(unwrap(&wrap(&sent).unwrap()), Some(sent));
+        assert_eq!(unwrap(&nothing()), None);
+        assert!(is_ours(&nothing()) && !is_ours("EqQB"));
+        assert_eq!(unwrap("failover:{\"origin\":7}"), None);
+    }
+
+    #[test]
+    fn what_is_bound_to_a_credential_stays() {
+        let profile = "acme:ada@example.com".parse().unwrap();
+        let origin = Origin::new(ProviderId::new("acme").unwrap()).with_profile(profile);
+        assert_eq!(wrap(&Opaque::new(origin, "x", Json::parse("1").unwrap())), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! A streamed answer in the client's dialect.
+
+use super::chat::Chunks;
+use super::write::put_comment;
+use super::{ClientDialect, ErrorBody, Meta};
+use bytes::BytesMut;
+use failover_provider::ReplyEvent;
+
+/// Writes the events of one streamed answer. Whatever is written is whole: a buffer may be sent after any call.
+#[derive(Debug)]
+pub struct StreamRenderer {
+    form: Form,
+    /// The last event was written.
+    over: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    Chat(Chunks),
+}
+
+impl StreamRenderer {
+    /// A renderer before its first event.
+    pub fn new(dialect: ClientDialect, meta: Meta) -> Self {
+        let form = match dialect {
+            ClientDialect::Chat | ClientDialect::Responses | ClientDialect::Messages => {
+                Form::Chat(Chunks::new(meta))
+            }
+        };
+        Self { form, over: false }
+    }
+
+    /// Writes what comes before the first content. The first event does it too: whoever has the token counts of the
+    /// prompt by then pushes them first.
+    pub fn start(&mut self, out: &mut BytesMut) {
+        match &mut self.form {
+            Form::Chat(chunks) => chunks.start(out),
+        }
+    }
+
+    /// Writes an event. `Finish` writes the dialect's whole ending, with the last token counts; nothing follows it.
+    pub fn push(&mut self, event: &ReplyEvent, out: &mut BytesMut) {
+        if self.over {
+            return;
+        }
+        self.over = matches!(event, ReplyEvent::Finish(_));
+        match &mut self.form {
+            Form::Chat(chunks) => chunks.push(event, out),
+        }
+    }
+
+    /// Writes that the answer failed: an error event, and never a normal end. Nothing follows it.
+    pub fn fail(&mut self, error: &ErrorBody, out: &mut BytesMut) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        match &mut self.form {
+            Form::Chat(chunks) => chunks.fail(error, out),
+        }
+    }
+
+    /// Writes something that clients pass over.
+    pub fn keep_alive(&self, out: &mut BytesMut) {
+        put_comment(out);
+    }
+
+    /// Whether the ending was written.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+}

@@ -7,6 +7,7 @@ use failover_provider::{Json, Opaque, Origin};
 use failover_types::ProviderId;
 
 const MARK: &str = "failover:";
+const ITEM: &str = "failover:item:";
 
 /// Something that `provider` alone understands.
 pub(super) fn opaque(provider: &str, name: &str, value: Json) -> Option<Opaque> {
@@ -14,17 +15,22 @@ pub(super) fn opaque(provider: &str, name: &str, value: Json) -> Option<Opaque> 
     Some(Opaque::new(origin, name, value))
 }
 
-/// The text for the client. What is bound to a credential stays here: its name is nobody's business.
-pub(super) fn wrap(opaque: &Opaque) -> Option<String> {
+/// The text for the client that carries a proof. What is bound to a credential stays here: its name is nobody's
+/// business.
+pub(super) fn wrap(proof: &Opaque) -> Option<String> {
+    text(MARK, proof)
+}
+
+/// The text for the client that carries a whole item.
+pub(super) fn wrap_item(item: &Opaque) -> Option<String> {
+    text(ITEM, item)
+}
+
+fn text(mark: &str, opaque: &Opaque) -> Option<String> {
     if opaque.origin.profile.is_some() {
         return None;
     }
-    serde_json::to_string(opaque).ok().map(|text| format!("{MARK}{text}"))
-}
-
-/// The text for the client, where there is nothing to carry but the mark is needed.
-pub(super) fn nothing() -> String {
-    MARK.to_owned()
+    serde_json::to_string(opaque).ok().map(|json| format!("{mark}{json}"))
 }
 
 /// Whether a text is one of ours.
@@ -32,9 +38,14 @@ pub(super) fn is_ours(text: &str) -> bool {
     text.starts_with(MARK)
 }
 
-/// What a text of ours carries; `None` where it carries nothing, or was tampered with.
+/// The proof that a text carries; `None` where it carries none, or was tampered with.
 pub(super) fn unwrap(text: &str) -> Option<Opaque> {
     serde_json::from_str(text.strip_prefix(MARK)?).ok()
+}
+
+/// The item that a text carries.
+pub(super) fn unwrap_item(text: &str) -> Option<Opaque> {
+    serde_json::from_str(text.strip_prefix(ITEM)?).ok()
 }
 
 #[cfg(test)]
@@ -45,9 +56,11 @@ mod tests {
     fn what_goes_out_comes_back() {
         let origin = Origin::new(ProviderId::new("acme").unwrap()).with_model("m");
         let sent = Opaque::new(origin, "signature", Json::parse(r#"{"b":1.0,"a":"é\n"}"#).unwrap());
-        assert_eq!(unwrap(&wrap(&sent).unwrap()), Some(sent));
-        assert_eq!(unwrap(&nothing()), None);
-        assert!(is_ours(&nothing()) && !is_ours("EqQB"));
+        assert_eq!(unwrap(&wrap(&sent).unwrap()).as_ref(), Some(&sent));
+        assert_eq!(unwrap(&wrap_item(&sent).unwrap()), None);
+        assert_eq!(unwrap_item(&wrap_item(&sent).unwrap()), Some(sent));
+        assert!(is_ours("failover:") && !is_ours("EqQB"));
+        assert_eq!(unwrap("failover:"), None);
         assert_eq!(unwrap("failover:{\"origin\":7}"), None);
     }
 

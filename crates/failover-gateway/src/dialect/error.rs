@@ -222,7 +222,7 @@ pub struct ErrorBody {
 
 /// `error.failover` of every dialect, for programs.
 #[derive(Serialize)]
-struct Failover<'a> {
+pub(super) struct Failover<'a> {
     attempts: &'a [AttemptNote],
     soonest: Option<u64>,
 }
@@ -292,7 +292,7 @@ impl ErrorBody {
         self.code.as_deref().or(self.kind.code())
     }
 
-    fn failover(&self) -> Option<Failover<'_>> {
+    pub(super) fn failover(&self) -> Option<Failover<'_>> {
         let told = !self.attempts.is_empty() || self.soonest.is_some();
         told.then_some(Failover { attempts: &self.attempts, soonest: self.soonest })
     }

@@ -7,8 +7,11 @@
 mod carry;
 mod chat;
 mod error;
+mod messages;
 mod models;
+mod nesting;
 mod read;
+mod responses;
 mod shared;
 mod stream;
 mod write;
@@ -18,7 +21,7 @@ pub use models::{ModelEntry, ModelsShape, render_models};
 pub use stream::StreamRenderer;
 
 use bytes::Bytes;
-use failover_provider::{ChatReply, ChatRequest};
+use failover_provider::{ChatReply, ChatRequest, Dialect};
 use http::StatusCode;
 
 /// A dialect that clients speak to the gateway.
@@ -44,6 +47,16 @@ impl ClientDialect {
     }
 }
 
+impl From<ClientDialect> for Dialect {
+    fn from(dialect: ClientDialect) -> Self {
+        match dialect {
+            ClientDialect::Chat => Self::OpenAiChat,
+            ClientDialect::Responses => Self::OpenAiResponses,
+            ClientDialect::Messages => Self::AnthropicMessages,
+        }
+    }
+}
+
 /// A client's request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -52,10 +65,9 @@ pub struct Inbound {
     pub model: String,
     /// Whether the answer is wanted piece by piece.
     pub stream: bool,
-    /// What to ask.
+    /// What to ask, with the client's own body besides ([`ChatRequest::native`]), unless that carries what an answer
+    /// of another dialect had brought the client.
     pub request: ChatRequest,
-    /// Whether the client's own body may be passed on as it is. Not where it carries what another answer brought it.
-    pub native: bool,
     /// Whether a stream of chat completions ends with the token counts. The other dialects always have them.
     pub include_usage: bool,
     /// What the client says of its conversation.
@@ -136,14 +148,17 @@ impl Meta {
 pub fn parse_request(dialect: ClientDialect, body: &Bytes) -> Result<Inbound, BadRequest> {
     match dialect {
         ClientDialect::Chat => chat::parse(body),
-        ClientDialect::Responses | ClientDialect::Messages => Err(BadRequest::new("not spoken yet")),
+        ClientDialect::Messages => messages::parse(body),
+        ClientDialect::Responses => responses::parse(body),
     }
 }
 
 /// Writes a whole answer.
 pub fn render_reply(dialect: ClientDialect, reply: &ChatReply, meta: &Meta) -> Bytes {
     match dialect {
-        ClientDialect::Chat | ClientDialect::Responses | ClientDialect::Messages => chat::whole(reply, meta),
+        ClientDialect::Messages => messages::whole(reply, meta),
+        ClientDialect::Chat => chat::whole(reply, meta),
+        ClientDialect::Responses => responses::whole(reply, meta),
     }
 }
 
@@ -151,4 +166,3 @@ pub fn render_reply(dialect: ClientDialect, reply: &ChatReply, meta: &Meta) -> B
 pub fn render_error(dialect: ClientDialect, error: &ErrorBody) -> (StatusCode, Bytes) {
     (error.status, error.render(dialect))
 }
-

@@ -21,8 +21,32 @@ pub(super) struct Open<T> {
     pub(super) extra: Vec<(String, Json)>,
 }
 
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+/// A field's name. Read by hand: who follows the path of errors does not look into newtypes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+struct KeyVisitor;
+
+impl<'de> Visitor<'de> for KeyVisitor {
+    type Value = Key<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field's name")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Key<'de>, E> {
+        Ok(Key(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Key<'de>, E> {
+        Ok(Key(Cow::Owned(text.to_owned())))
+    }
+}
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Open<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -102,6 +126,12 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Known<'_, A> {
     }
 }
 
+/// What an object says it is.
+#[derive(Deserialize)]
+pub(super) struct Kind {
+    pub(super) r#type: Option<String>,
+}
+
 /// A text, or something else that is a list or an object.
 #[derive(Debug)]
 pub(super) enum TextOr<T> {
@@ -162,9 +192,8 @@ pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, BadReque
 
 /// Reads a body that must be one JSON object.
 pub(super) fn body<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<Open<T>, BadRequest> {
-    let text = std::str::from_utf8(bytes).map_err(|_| {
-        BadRequest::new("the body is not UTF-8").hint("send JSON in UTF-8, uncompressed")
-    })?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| BadRequest::new("the body is not UTF-8").hint("send JSON in UTF-8, uncompressed"))?;
     typed::<Open<T>>(text).map_err(|bad| {
         if bad.field.is_none() && typed::<IgnoredAny>(text).is_err() {
             bad.hint("the body must be one JSON object")
@@ -196,8 +225,9 @@ pub(super) fn required<T>(value: Option<T>, field: &str) -> Result<T, BadRequest
 
 /// The model's name.
 pub(super) fn model(name: Option<String>) -> Result<String, BadRequest> {
-    let name = required(name, "model")
-        .map_err(|bad| bad.hint("name a route of the gateway or `provider/model`; GET /v1/models lists them"))?;
+    let name = required(name, "model").map_err(|bad| {
+        bad.hint("name a route of the gateway or `provider/model`; GET /v1/models lists them")
+    })?;
     if name.trim().is_empty() {
         return Err(BadRequest::new("is empty")
             .at("model")

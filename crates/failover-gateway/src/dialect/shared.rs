@@ -42,15 +42,15 @@ pub(super) fn schema(schema: Option<Json>, field: &str) -> Result<Json, BadReque
     }
 }
 
-/// A schema for the answer.
+/// A form of the answer that a schema gives.
 #[derive(Deserialize)]
-pub(super) struct Schema {
+pub(super) struct Shaped {
     pub(super) name: Option<String>,
     pub(super) schema: Option<Json>,
     pub(super) strict: Option<bool>,
 }
 
-impl Schema {
+impl Shaped {
     pub(super) fn format(self) -> Result<ResponseFormat, BadRequest> {
         Ok(ResponseFormat::JsonSchema {
             name: required(self.name, "name")?,

@@ -3,6 +3,7 @@
 use super::chat::Chunks;
 use super::write::put_comment;
 use super::{ClientDialect, ErrorBody, Meta};
+use super::{messages, responses};
 use bytes::BytesMut;
 use failover_provider::ReplyEvent;
 
@@ -17,15 +18,17 @@ pub struct StreamRenderer {
 #[derive(Debug)]
 enum Form {
     Chat(Chunks),
+    Messages(messages::Events),
+    Responses(responses::Events),
 }
 
 impl StreamRenderer {
     /// A renderer before its first event.
     pub fn new(dialect: ClientDialect, meta: Meta) -> Self {
         let form = match dialect {
-            ClientDialect::Chat | ClientDialect::Responses | ClientDialect::Messages => {
-                Form::Chat(Chunks::new(meta))
-            }
+            ClientDialect::Chat => Form::Chat(Chunks::new(meta)),
+            ClientDialect::Messages => Form::Messages(messages::Events::new(meta)),
+            ClientDialect::Responses => Form::Responses(responses::Events::new(meta)),
         };
         Self { form, over: false }
     }
@@ -35,6 +38,8 @@ impl StreamRenderer {
     pub fn start(&mut self, out: &mut BytesMut) {
         match &mut self.form {
             Form::Chat(chunks) => chunks.start(out),
+            Form::Messages(events) => events.start(out),
+            Form::Responses(events) => events.start(out),
         }
     }
 
@@ -46,6 +51,8 @@ impl StreamRenderer {
         self.over = matches!(event, ReplyEvent::Finish(_));
         match &mut self.form {
             Form::Chat(chunks) => chunks.push(event, out),
+            Form::Messages(events) => events.push(event, out),
+            Form::Responses(events) => events.push(event, out),
         }
     }
 
@@ -55,13 +62,18 @@ impl StreamRenderer {
             return;
         }
         match &mut self.form {
-            Form::Chat(chunks) => chunks.fail(error, out),
+            Form::Chat(_) => Chunks::fail(error, out),
+            Form::Messages(_) => messages::Events::fail(error, out),
+            Form::Responses(events) => events.fail(error, out),
         }
     }
 
     /// Writes something that clients pass over.
     pub fn keep_alive(&self, out: &mut BytesMut) {
-        put_comment(out);
+        match &self.form {
+            Form::Chat(_) | Form::Responses(_) => put_comment(out),
+            Form::Messages(events) => events.keep_alive(out),
+        }
     }
 
     /// Whether the ending was written.

@@ -10,7 +10,5 @@ pub(super) use stream::Chunks;
 
 /// Where vendor fields of this dialect are at home.
 const HOME: &str = "openai";
-/// `format` of an entry of `reasoning_details` that carries the proof of reasoning.
-const PROOF: &str = "failover-proof";
-/// `format` of an entry of `reasoning_details` that carries a whole item.
-const ITEM: &str = "failover-item";
+/// `format` of an entry of `reasoning_details` that carries something of ours.
+const FORMAT: &str = "failover";

@@ -1,14 +1,14 @@
 //! A request for chat completions.
 
-use super::{HOME, ITEM, PROOF};
+use super::{FORMAT, HOME};
 use crate::dialect::carry::{self, opaque};
-use crate::dialect::read::{self, Open, TextOr, required, typed};
-use crate::dialect::shared::{self, Function, Schema};
+use crate::dialect::read::{self, Kind, Open, TextOr, required, typed};
+use crate::dialect::shared::{self, Function, Shaped};
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    ChatRequest, Image, Json, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
-    ToolResult,
+    ChatRequest, Dialect, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool, ToolCall,
+    ToolChoice, ToolResult,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ struct Request<'a> {
     #[serde(borrow)]
     messages: Option<Vec<Open<Turn<'a>>>>,
     tools: Option<Vec<&'a RawValue>>,
-    tool_choice: Option<TextOr<&'a RawValue>>,
+    tool_choice: Option<&'a RawValue>,
     temperature: Option<f64>,
     top_p: Option<f64>,
     max_tokens: Option<u64>,
@@ -55,10 +55,17 @@ struct Turn<'a> {
 }
 
 #[derive(Deserialize)]
-struct ContentPart {
-    r#type: Option<String>,
+struct Text {
     text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
     refusal: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ImagePart {
     image_url: Option<TextOr<ImageUrl>>,
 }
 
@@ -90,7 +97,7 @@ struct Choice {
 #[derive(Deserialize)]
 struct Format {
     r#type: Option<String>,
-    json_schema: Option<Schema>,
+    json_schema: Option<Shaped>,
 }
 
 #[derive(Deserialize)]
@@ -126,10 +133,10 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     if !foreign.is_empty() {
         request.opaque.extend(read::json_of(&foreign).and_then(|json| opaque(HOME, "tools", json)));
     }
-    match known.tool_choice {
+    match known.tool_choice.map(|raw| (raw, serde_json::from_str::<String>(raw.get()))) {
         None => {}
-        Some(TextOr::Text(word)) => request.tool_choice = Some(shared::tool_choice(&word)?),
-        Some(TextOr::Other(raw)) => {
+        Some((_, Ok(word))) => request.tool_choice = Some(shared::tool_choice(&word)?),
+        Some((raw, Err(_))) => {
             let choice = typed::<Choice>(raw.get()).map_err(|bad| bad.under("tool_choice"))?;
             match (choice.r#type.as_deref(), choice.function.and_then(|function| function.name)) {
                 (Some("function") | None, Some(name)) => request.tool_choice = Some(ToolChoice::Named(name)),
@@ -166,34 +173,34 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     if let Some(word) = known.reasoning_effort {
         request.effort = shared::effort(&word);
         if request.effort.is_none() {
-            request.opaque.extend(
-                read::json_of(&word).and_then(|json| opaque(HOME, "reasoning_effort", json)),
-            );
+            request
+                .opaque
+                .extend(read::json_of(&word).and_then(|json| opaque(HOME, "reasoning_effort", json)));
         }
     }
     if let Some(raw) = known.reasoning {
         let nested = typed::<Nested>(raw.get()).ok().and_then(|nested| nested.effort);
         request.effort = request.effort.or(nested.as_deref().and_then(shared::effort));
-        request.opaque.extend(
-            Json::parse(raw.get()).ok().and_then(|json| opaque("openrouter", "reasoning", json)),
-        );
+        request
+            .opaque
+            .extend(Json::parse(raw.get()).ok().and_then(|json| opaque("openrouter", "reasoning", json)));
     }
     request.stream = known.stream.unwrap_or_default();
-    let hints = [
-        (HintKind::PromptCacheKey, known.prompt_cache_key.clone()),
-        (HintKind::User, known.user.clone()),
-    ];
+    let hints =
+        [(HintKind::PromptCacheKey, known.prompt_cache_key.clone()), (HintKind::User, known.user.clone())];
     for (name, value) in [("user", known.user), ("prompt_cache_key", known.prompt_cache_key)] {
         let json = value.as_ref().and_then(read::json_of);
         request.opaque.extend(json.and_then(|json| opaque(HOME, name, json)));
     }
     request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
+    if !messages.carried {
+        request.native = Some(Native::new(Dialect::OpenAiChat, bytes.clone()));
+    }
     Ok(Inbound {
         model,
         stream: request.stream,
         include_usage: known.stream_options.and_then(|options| options.include_usage).unwrap_or_default(),
         session_hint: SessionHint::narrowest(hints),
-        native: !messages.carried,
         request,
     })
 }
@@ -245,10 +252,8 @@ impl Messages {
             self.done.push(Message::new(role, vec![Part::ToolResult(result)]));
             return Ok(());
         }
-        let mut parts = self.reasoning(
-            turn.reasoning_content.or(turn.reasoning),
-            turn.reasoning_details.unwrap_or_default(),
-        );
+        let mut parts = self
+            .reasoning(turn.reasoning_content.or(turn.reasoning), turn.reasoning_details.unwrap_or_default());
         parts.append(&mut content);
         parts.extend(turn.refusal.filter(|text| !text.is_empty()).map(Part::Text));
         let calls = turn.tool_calls.unwrap_or_default();
@@ -257,7 +262,11 @@ impl Messages {
         }
         if let Some(function) = turn.function_call {
             let name = required(function.name, "function_call.name")?;
-            parts.push(Part::ToolCall(ToolCall::new(name.clone(), name, shared::arguments(function.arguments))));
+            parts.push(Part::ToolCall(ToolCall::new(
+                name.clone(),
+                name,
+                shared::arguments(function.arguments),
+            )));
         }
         for (name, value) in extra {
             if value.as_str() != "null" {
@@ -278,10 +287,11 @@ impl Messages {
         for json in details {
             let detail = typed::<Detail>(json.as_str()).ok();
             let (format, data) = detail.map(|detail| (detail.format, detail.data)).unwrap_or_default();
-            let data = data.as_deref().and_then(carry::unwrap);
-            match format.as_deref() {
-                Some(PROOF) => proof = data,
-                Some(ITEM) => items.extend(data.map(Part::Opaque)),
+            match (format.as_deref(), data) {
+                (Some(FORMAT), Some(data)) => match carry::unwrap_item(&data) {
+                    Some(item) => items.push(Part::Opaque(item)),
+                    None => proof = carry::unwrap(&data),
+                },
                 _ => own.push(json),
             }
         }
@@ -317,12 +327,12 @@ fn content(content: Option<TextOr<Vec<&RawValue>>>) -> Result<Vec<Part>, BadRequ
 }
 
 fn part(raw: &RawValue) -> Result<Part, BadRequest> {
-    let part = typed::<ContentPart>(raw.get())?;
-    let kind = required(part.r#type, "type")?;
+    let kind = required(typed::<Kind>(raw.get())?.r#type, "type")?;
     Ok(match kind.as_str() {
-        "text" => Part::Text(required(part.text, "text")?),
-        "refusal" => Part::Text(required(part.refusal, "refusal")?),
+        "text" => Part::Text(required(typed::<Text>(raw.get())?.text, "text")?),
+        "refusal" => Part::Text(required(typed::<Refusal>(raw.get())?.refusal, "refusal")?),
         "image_url" => {
+            let part = typed::<ImagePart>(raw.get())?;
             let (url, detail) = match required(part.image_url, "image_url")? {
                 TextOr::Text(url) => (url, None),
                 TextOr::Other(image) => (required(image.url, "image_url.url")?, image.detail),

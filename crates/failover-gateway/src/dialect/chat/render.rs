@@ -1,6 +1,6 @@
 //! A whole chat completion.
 
-use super::{ITEM, PROOF};
+use super::FORMAT;
 use crate::dialect::Meta;
 use crate::dialect::carry;
 use crate::dialect::shared::{ChatUsage, finish_word, image_url};
@@ -74,8 +74,8 @@ struct Entry {
     data: String,
 }
 
-fn entry(format: &'static str, opaque: &Opaque) -> Option<Json> {
-    Json::of(&Entry { r#type: "reasoning.encrypted", format, data: carry::wrap(opaque)? }).ok()
+fn entry(data: Option<String>) -> Option<Json> {
+    Json::of(&Entry { r#type: "reasoning.encrypted", format: FORMAT, data: data? }).ok()
 }
 
 /// Entries of `reasoning_details` for a proof. Text that proves itself needs none.
@@ -83,13 +83,13 @@ pub(super) fn proof(opaque: &Opaque) -> Vec<Json> {
     match opaque.name.as_str() {
         "reasoning_content" => Vec::new(),
         "reasoning_details" => serde_json::from_str(opaque.value.as_str()).unwrap_or_default(),
-        _ => entry(PROOF, opaque).into_iter().collect(),
+        _ => entry(carry::wrap(opaque)).into_iter().collect(),
     }
 }
 
 /// The entry of `reasoning_details` for an item that clients cannot read.
 pub(super) fn item(opaque: &Opaque) -> Option<Json> {
-    entry(ITEM, opaque)
+    entry(carry::wrap_item(opaque))
 }
 
 /// Writes a whole answer.
@@ -116,10 +116,9 @@ pub(in crate::dialect) fn whole(reply: &ChatReply, meta: &Meta) -> Bytes {
                 r#type: "function",
                 function: Function { name, arguments },
             }),
-            Part::Image(image) => message.images.push(ImagePart {
-                r#type: "image_url",
-                image_url: Url { url: image_url(&image.source) },
-            }),
+            Part::Image(image) => message
+                .images
+                .push(ImagePart { r#type: "image_url", image_url: Url { url: image_url(&image.source) } }),
             Part::Opaque(opaque) => message.reasoning_details.extend(item(opaque)),
             // Results are the client's to give.
             Part::ToolResult(_) => {}

@@ -131,7 +131,7 @@ impl Chunks {
             ReplyEvent::Opaque(opaque) => self.opaque(opaque, out),
             ReplyEvent::ToolCall(delta) => self.call(delta, out),
             ReplyEvent::Finish(finish) => self.finish(finish, out),
-            _ => {}
+            ReplyEvent::Usage(_) | _ => {}
         }
     }
 
@@ -174,7 +174,7 @@ impl Chunks {
         out.put_slice(b"data: [DONE]\n\n");
     }
 
-    pub(in crate::dialect) fn fail(&self, error: &ErrorBody, out: &mut BytesMut) {
+    pub(in crate::dialect) fn fail(error: &ErrorBody, out: &mut BytesMut) {
         put_data(out, &Failed { error: error.openai() });
     }
 }

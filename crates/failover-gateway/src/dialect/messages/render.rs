@@ -1,0 +1,126 @@
+//! A whole message.
+
+use super::HOME;
+use crate::dialect::write::json;
+use crate::dialect::{Meta, carry};
+use bytes::Bytes;
+use failover_provider::{ChatReply, FinishReason, Json, JsonError, Opaque, Part, Usage};
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct Message<'a> {
+    pub(super) id: &'a str,
+    pub(super) r#type: &'static str,
+    pub(super) role: &'static str,
+    pub(super) model: &'a str,
+    pub(super) content: Vec<Json>,
+    pub(super) stop_reason: Option<&'a str>,
+    pub(super) stop_sequence: Option<()>,
+    pub(super) usage: Counts,
+}
+
+/// Token counts. Those of the input leave out what was read from a cache.
+#[derive(Serialize)]
+pub(super) struct Counts {
+    #[serde(rename = "input_tokens")]
+    input: u64,
+    #[serde(rename = "cache_read_input_tokens", skip_serializing_if = "Option::is_none")]
+    cache_read: Option<u64>,
+    #[serde(rename = "output_tokens")]
+    output: u64,
+}
+
+impl From<Usage> for Counts {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input: usage.input.saturating_sub(usage.cached_input.unwrap_or_default()),
+            cache_read: usage.cached_input,
+            output: usage.output,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block<'a, I> {
+    Text { text: &'a str },
+    Thinking { thinking: &'a str, signature: &'a str },
+    ToolUse { id: &'a str, name: &'a str, input: I },
+    RedactedThinking { data: &'a str },
+}
+
+#[derive(Serialize)]
+struct Unread<'a> {
+    unreadable_arguments: &'a str,
+}
+
+/// A block with the call's arguments in it.
+type Whole<'a> = Block<'a, Json>;
+
+/// Why the model stopped. Of other words only Anthropic's own pass: clients know a closed set.
+pub(super) fn stop_reason(finish: &FinishReason) -> &str {
+    match finish {
+        FinishReason::Length => "max_tokens",
+        FinishReason::ToolCalls => "tool_use",
+        FinishReason::ContentFilter => "refusal",
+        FinishReason::Other(word) if word == "pause_turn" => word,
+        FinishReason::Stop | FinishReason::Other(_) | _ => "end_turn",
+    }
+}
+
+/// The signature for a proof: its own, or one that carries it. Without any the client has an empty one.
+pub(super) fn signature(proof: Option<&Opaque>) -> String {
+    let Some(proof) = proof else { return String::new() };
+    let own = (proof.name == "signature" && proof.origin.provider.as_str() == HOME)
+        .then(|| serde_json::from_str(proof.value.as_str()).ok())
+        .flatten();
+    own.or_else(|| carry::wrap(proof)).unwrap_or_default()
+}
+
+/// The block of an item that is Anthropic's, or that only carries one of somebody else.
+pub(super) fn item(opaque: &Opaque) -> Option<Json> {
+    if opaque.origin.provider.as_str() == HOME {
+        return Some(opaque.value.clone());
+    }
+    Json::of(&Whole::RedactedThinking { data: &carry::wrap_item(opaque)? }).ok()
+}
+
+/// Arguments must be an object here.
+fn input(arguments: &str) -> Result<Json, JsonError> {
+    let text = arguments.trim();
+    match Json::parse(text).ok().filter(|_| text.starts_with('{')) {
+        Some(object) => Ok(object),
+        None if text.is_empty() => Json::parse("{}"),
+        None => Json::of(&Unread { unreadable_arguments: arguments }),
+    }
+}
+
+fn block(part: &Part) -> Option<Json> {
+    match part {
+        Part::Text(text) => Json::of(&Whole::Text { text }).ok(),
+        Part::Reasoning { text, proof } => {
+            Json::of(&Whole::Thinking { thinking: text, signature: &signature(proof.as_ref()) }).ok()
+        }
+        Part::ToolCall(call) => {
+            let input = input(&call.arguments).ok()?;
+            Json::of(&Block::ToolUse { id: &call.id, name: &call.name, input }).ok()
+        }
+        Part::Opaque(opaque) => item(opaque),
+        // Answers of this dialect have no images; results are the client's to give.
+        Part::Image(_) | Part::ToolResult(_) => None,
+    }
+}
+
+/// Writes a whole answer.
+pub(in crate::dialect) fn whole(reply: &ChatReply, meta: &Meta) -> Bytes {
+    json(&Message {
+        id: &meta.prefixed("msg_"),
+        r#type: "message",
+        role: "assistant",
+        model: &meta.model,
+        content: reply.parts.iter().filter_map(block).collect(),
+        stop_reason: Some(stop_reason(&reply.finish)),
+        stop_sequence: None,
+        usage: reply.usage.unwrap_or_default().into(),
+    })
+}

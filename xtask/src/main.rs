@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod audit;
+mod bench;
 mod ci;
 mod corpus;
 mod layers;
@@ -24,6 +25,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ("corpus", "run the corpus of provider errors; `add` a case, `diff` against a revision", corpus::main),
     ("rules", "write docs/rules.md from the rows, or check it with --check", rules::main),
     ("audit", "the report that a reviewer of the classifier reads: [REV] [--text] [--out FILE]", audit::main),
+    ("bench", "measure this machine: `gateway` against a bare proxy and nginx", bench::main),
     ("spec", "the numbered requirements that no test names yet", spec::main),
 ];
 

@@ -1,17 +1,16 @@
 //! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
 
 use crate::keys::{Listed, variable};
+use crate::route::{Route, walk};
 use crate::settings::{self, SettingsError};
 use failover_auth::{ProfileSet, RefreshPolicy, UserPinMode};
-use failover_chain::{
-    Chain, ChainConfig, ChainError, Needs, Rescue, Selection, SelectionSource, resolve, resolve_rescue,
-};
+use failover_chain::{Chain, ChainConfig, ChainError, Needs, Selection, SelectionSource, resolve};
 use failover_classify::AsSignal;
 use failover_config::Loaded;
 use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
 use failover_provider::{AttemptFailure, ChatRequest, Part, ProviderAdapter, Reply};
 use failover_runner::health::Roster;
-use failover_runner::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec};
+use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
 use failover_runner::session::{SessionRun, select};
 use failover_runner::{Adapters, Answer, Explanation, RunError, Runner, StoredSession, SystemClock};
 use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError};
@@ -21,6 +20,7 @@ use failover_types::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Makes an [`Engine`].
 #[must_use = "a builder does nothing until `build` is called"]
@@ -32,6 +32,7 @@ pub struct EngineBuilder {
     environment: Environment,
     observer: Option<Arc<dyn DecisionObserver>>,
     adapters: Vec<Arc<dyn ProviderAdapter>>,
+    sessions_idle: Option<Duration>,
 }
 
 /// Why an engine cannot be made, or a turn cannot be started. The operator's or the caller's to mend.
@@ -87,12 +88,14 @@ pub struct Turn {
     pub session: Option<SessionId>,
     /// The model for this turn only; without it, what the session or the config says.
     pub model: Option<ModelSelector>,
+    /// The chain in place of the configured one.
+    pub route: Option<Arc<Route>>,
 }
 
 impl Turn {
     /// A turn outside of any session, with the configured model.
     pub fn new(request: ChatRequest) -> Self {
-        Self { request, session: None, model: None }
+        Self { request, session: None, model: None, route: None }
     }
 
     /// Puts the turn into a session.
@@ -107,6 +110,23 @@ impl Turn {
     pub fn with_model(mut self, model: ModelSelector) -> Self {
         self.model = Some(model);
         self
+    }
+
+    /// Follows this chain in place of the configured one. A session goes on with what it fell back to within it.
+    #[must_use]
+    pub fn with_route(mut self, route: Arc<Route>) -> Self {
+        self.route = Some(route);
+        self
+    }
+
+    /// The chain config that counts.
+    fn chain<'a>(&'a self, configured: &'a ChainConfig) -> &'a ChainConfig {
+        self.route.as_ref().map_or(configured, |route| route.config())
+    }
+
+    /// What is selected where nobody selected anything.
+    fn configured(&self, chain: &ChainConfig) -> Result<Selection, ChainError> {
+        self.route.as_ref().map_or_else(|| chain.selection(), |route| Ok(route.selection().clone()))
     }
 }
 
@@ -162,6 +182,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Forgets sessions that nobody used for so long; without it they are kept for ever.
+    pub fn sessions_idle(mut self, after: Duration) -> Self {
+        self.sessions_idle = Some(after);
+        self
+    }
+
     /// Adds an adapter; it takes the place of a built-in one with the same id.
     pub fn adapter(mut self, adapter: Arc<dyn ProviderAdapter>) -> Self {
         self.adapters.push(adapter);
@@ -178,7 +204,7 @@ impl EngineBuilder {
     ///
     /// Cancel safe: nothing is written.
     pub async fn build(self) -> Result<Setup, EngineError> {
-        let Self { loaded, agent, clock, store, environment, observer, adapters: own } = self;
+        let Self { loaded, agent, clock, store, environment, observer, adapters: own, sessions_idle } = self;
         let chain = settings::chain_config(&loaded, &agent)?;
         let policy = settings::run_policy(&loaded.config)?;
         let cooldowns = settings::cooldown_policy(&loaded.config)?;
@@ -265,7 +291,10 @@ impl EngineBuilder {
             adapters,
             chain: Arc::new(chain),
             policy,
-            sessions: Sessions::new(store),
+            sessions: match sessions_idle {
+                Some(after) => Sessions::new(store).forgetting_idle(after, Arc::clone(&clock)),
+                None => Sessions::new(store),
+            },
             profiles,
             user_pin: settings::user_pin(&loaded.config),
             clock,
@@ -310,6 +339,7 @@ impl Engine {
             environment: process_environment(),
             observer: None,
             adapters: Vec::new(),
+            sessions_idle: None,
         }
     }
 
@@ -354,6 +384,29 @@ impl Engine {
     /// Cancel safe: the attempt at hand is dropped and its connection closes; a claim that stands is rolled back by the
     /// session's next run.
     pub async fn chat(&self, turn: &Turn) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
+        self.chat_with(turn, |reply| std::future::ready(Ok(reply))).await
+    }
+
+    /// As [`Engine::chat`]; each attempt's answer goes through `take` before it counts as one. What `take` makes an error
+    /// of is a failure of the attempt, and somebody else may answer: for who must have the whole answer first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::chat`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Engine::chat`].
+    pub async fn chat_with<T, F, Fut>(
+        &self,
+        turn: &Turn,
+        take: F,
+    ) -> Result<Answer<T>, RunError<AttemptFailure>>
+    where
+        T: Send,
+        F: Fn(Reply) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<T, AttemptFailure>> + Send,
+    {
         let run = self.runner.next_run().map_err(|error| RunError::Misuse(error.to_string()))?;
         let opened = self.open(turn, &run).await.map_err(|error| RunError::Misuse(error.to_string()))?;
         let Opened { selection, session } = opened;
@@ -362,7 +415,8 @@ impl Engine {
         if let Some(session) = session {
             running = running.session(Arc::new(session.for_spec(&spec)));
         }
-        running.chat(&self.adapters, &turn.request).await
+        let (adapters, take) = (&self.adapters, &take);
+        running.run(|attempt| async move { take(adapters.open(&turn.request, &attempt).await?).await }).await
     }
 
     /// Which model a turn would begin with, by whose choice, and what may follow. Reads, and writes nothing.
@@ -376,7 +430,7 @@ impl Engine {
     /// Cancel safe.
     pub async fn preview(&self, turn: &Turn) -> Result<Chain, ChainError> {
         let (selection, _) = self.foresee(turn).await?;
-        Ok(resolve(&selection, &self.chain, None))
+        Ok(resolve(&selection, turn.chain(&self.chain), None))
     }
 
     /// What a turn would do now and why: its chain, and what the runner's own plan makes of it. Calls no provider and
@@ -397,7 +451,7 @@ impl Engine {
         let spec = self.spec(run, &selection, turn);
         let plan = self.runner.explain(&spec, &preference.unwrap_or_default()).await;
         let plan = plan.map_err(|error| EngineError::Misuse(error.to_string()))?;
-        Ok(TurnExplanation { chain: resolve(&selection, &self.chain, None), plan })
+        Ok(TurnExplanation { chain: resolve(&selection, turn.chain(&self.chain), None), plan })
     }
 
     /// What [`Engine::open`] would come to, read only: the selection, and the entry that the run would hold.
@@ -405,7 +459,7 @@ impl Engine {
         if let Some(model) = &turn.model {
             return Ok((one_off(model), None));
         }
-        let configured = self.chain.selection()?;
+        let configured = turn.configured(&self.chain)?;
         let Some(session) = &turn.session else { return Ok((configured, None)) };
         let key = SessionKey::new(self.agent.clone(), session.clone());
         let Ok(entry) = self.sessions.get(&key).await else { return Ok((configured, None)) };
@@ -441,16 +495,14 @@ impl Engine {
     }
 
     fn spec(&self, run: RunId, selection: &Selection, turn: &Turn) -> RunSpec {
-        let chain = resolve(selection, &self.chain, None);
-        let rescue = |rescue: Rescue| {
-            let chain = resolve_rescue(rescue, selection, &self.chain);
-            chain.map(|chain| Candidate::of_chain(&chain)).unwrap_or_default()
+        let [chain, on_context_overflow, on_content_refusal] = match &turn.route {
+            Some(route) => route.walk(selection),
+            None => walk(selection, &self.chain),
         };
-        let mut spec = RunSpec::new(run, Candidate::of_chain(&chain))
-            .with_policy(self.policy.clone())
-            .with_needs(needs(&turn.request));
-        spec.on_context_overflow = rescue(Rescue::ContextOverflow);
-        spec.on_content_refusal = rescue(Rescue::ContentRefusal);
+        let mut spec =
+            RunSpec::new(run, chain).with_policy(self.policy.clone()).with_needs(needs(&turn.request));
+        spec.on_context_overflow = on_context_overflow;
+        spec.on_content_refusal = on_content_refusal;
         if let Some(session) = &turn.session {
             spec = spec.with_session(session.clone());
         }
@@ -463,11 +515,11 @@ impl Engine {
             return Ok(Opened { selection: one_off(model), session: None });
         }
         let Some(session) = &turn.session else {
-            return Ok(Opened { selection: self.chain.selection()?, session: None });
+            return Ok(Opened { selection: turn.configured(&self.chain)?, session: None });
         };
         let key = SessionKey::new(self.agent.clone(), session.clone());
         let now = self.clock.now();
-        let configured = self.chain.selection()?;
+        let configured = turn.configured(&self.chain)?;
         match self.hold(key, run.clone(), &configured, now).await {
             Ok((selection, session)) => Ok(Opened { selection, session: Some(session) }),
             Err(error) => {

@@ -14,9 +14,11 @@
 
 mod engine;
 mod keys;
+mod route;
 mod settings;
 
 pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn, TurnExplanation};
+pub use route::Route;
 pub use settings::{SettingsError, chain_config, classifier, cooldown_policy, run_policy};
 
 pub use failover_auth as auth;

@@ -274,7 +274,9 @@ pub(crate) fn providers(loaded: &Loaded, chain: &ChainConfig) -> Vec<ProviderId>
     let settings = [&chain.defaults, &chain.agent, &chain.image];
     let written = settings.iter().flat_map(|it| it.primary.iter().chain(it.fallbacks.references()));
     let rescues = chain.on_context_overflow.references().iter().chain(chain.on_content_refusal.references());
-    let models = written.chain(rescues).filter_map(|reference| chain.read(reference).ok());
+    let routes = config.gateway.routes.values().flat_map(|route| &route.chain).map(Reference::new);
+    let routes: Vec<Reference> = routes.collect();
+    let models = written.chain(rescues).chain(&routes).filter_map(|reference| chain.read(reference).ok());
     ids.extend(models.map(|selector| selector.model.provider().clone()));
     ids.sort();
     ids.dedup();

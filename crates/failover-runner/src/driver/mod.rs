@@ -6,6 +6,7 @@ mod books;
 mod builder;
 mod clock;
 mod error;
+mod late;
 mod observe;
 mod patience;
 mod run;

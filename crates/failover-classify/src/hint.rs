@@ -3,7 +3,6 @@
 use crate::hints::wall;
 use failover_types::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::time::Duration;
 
 /// A provider's word on when to come back. It needs no clock to be read; [`RetryHint::resolve`] needs one.
@@ -13,7 +12,7 @@ pub struct RetryHint {
     /// When.
     pub when: RetryWhen,
     /// Where it was read: a header's name, a field's name, or `text`.
-    pub source: Cow<'static, str>,
+    pub source: String,
     /// The same time in another form, where the provider gave both (`resets_in_seconds` and `resets_at`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also: Option<RetryWhen>,
@@ -42,7 +41,7 @@ const LONGEST: Duration = Duration::from_hours(31 * 24);
 
 impl RetryHint {
     /// A hint and where it was read.
-    pub fn new(when: RetryWhen, source: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(when: RetryWhen, source: impl Into<String>) -> Self {
         Self { when, source: source.into(), also: None }
     }
 

@@ -44,67 +44,39 @@ const PREFIXES: [(&str, usize); 34] = [
     ("rt_", 24),
 ];
 
-/// The length of the shortest key that is known by its beginning.
-const SHORTEST_KEY: usize = {
-    let mut shortest = usize::MAX;
-    let mut rest: &[(&str, usize)] = &PREFIXES;
-    while let [(prefix, least), tail @ ..] = rest {
-        if prefix.len() + *least < shortest {
-            shortest = prefix.len() + *least;
-        }
-        rest = tail;
-    }
-    shortest
-};
-
-/// The first bytes of keys that are known by their beginning, a bit each.
-const KEY_FIRSTS: u128 = {
-    let mut firsts = 0;
-    let mut rest: &[(&str, usize)] = &PREFIXES;
-    while let [(prefix, _), tail @ ..] = rest {
-        if let Some(first) = prefix.as_bytes().first() {
-            firsts |= 1 << *first;
-        }
-        rest = tail;
-    }
-    firsts
-};
-
-/// Names after which a secret stands; what stands before them in a word (`x-api-`, `set-`, `id_`) does not matter.
-const NAMES: [&str; 13] = [
-    "key",
+/// Names after which a secret stands.
+const NAMES: [&str; 26] = [
+    "api_key",
+    "api-key",
     "apikey",
+    "api key provided",
+    "x-api-key",
+    "x-goog-api-key",
+    "access_token",
+    "refresh_token",
+    "id_token",
+    "auth_token",
+    "session_token",
+    "client_secret",
+    "secret_key",
     "secretkey",
-    "token",
     "accesstoken",
     "refreshtoken",
-    "secret",
     "password",
     "passwd",
     "authorization",
     "cookie",
+    "set-cookie",
     "bearer",
     "basic",
+    "token",
+    "secret",
+    "key",
 ];
 
-/// Bytes that keys and tokens are made of.
-const TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte: u8 = 0;
-    while byte < 0x80 {
-        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-        {
-            table[byte as usize] = byte.is_ascii_alphanumeric()
-                || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%');
-        }
-        byte += 1;
-    }
-    table
-};
-
-#[inline]
 fn is_token_byte(byte: u8) -> bool {
-    TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%')
 }
 
 /// The text without keys, tokens, cookies and e-mail addresses. Text without any is handed back as it is.
@@ -127,21 +99,11 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The front of a text, at most so many bytes of it, without a word or an address that the cut would tear apart: torn
-/// ones may not be known for secrets.
-pub(crate) fn whole_words(text: &[u8], most: usize) -> &[u8] {
-    let Some(front) = text.get(..most).filter(|_| text.len() > most) else { return text };
-    let is_inside_char = |byte: u8| byte & 0b1100_0000 == 0b1000_0000;
-    let end = front.iter().rposition(|&byte| !is_token_byte(byte) && byte != b'@' && !is_inside_char(byte));
-    end.and_then(|end| front.get(..end)).unwrap_or(front)
-}
-
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut ranges = Vec::new();
     let mut at = 0;
-    // The word that may name what the next one is.
-    let mut before: Option<&[u8]> = None;
+    let mut named = false;
     while let Some(&byte) = bytes.get(at) {
         if !is_token_byte(byte) {
             if byte == b'@'
@@ -156,89 +118,87 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
             }
             // A name holds for the next word, over quotes, colons and spaces; not over anything else.
             if !matches!(byte, b' ' | b'"' | b'\'' | b':' | b'\\') {
-                before = None;
+                named = false;
             }
             at += 1;
             continue;
         }
-        let rest = bytes.get(at..).unwrap_or_default();
-        let end = at + rest.iter().position(|byte| !is_token_byte(*byte)).unwrap_or(rest.len());
-        let word = bytes.get(at..end).unwrap_or_default();
-        let (name, value_at) = match word.iter().position(|byte| *byte == b'=') {
-            Some(len) if len + 1 < word.len() => (word.get(..len), at + len + 1),
+        let end = at + bytes.get(at..).unwrap_or_default().iter().take_while(|b| is_token_byte(**b)).count();
+        let word = text.get(at..end).unwrap_or_default();
+        let (name, value_at) = match word.split_once('=') {
+            Some((name, value)) if !value.is_empty() => (Some(name), at + name.len() + 1),
             _ => (None, at),
         };
-        let value = bytes.get(value_at..end).unwrap_or_default();
-        let is_asked = || before.is_some_and(is_name) || name.is_some_and(is_name);
+        let value = text.get(value_at..end).unwrap_or_default();
+        let asked = named || name.is_some_and(is_name);
         if let Some(offset) = known(value) {
             ranges.push(value_at + offset..end);
-            before = None;
-        } else if value.len() >= SHORTEST_SECRET && (looks_secret(value) && is_asked() || is_dense(value)) {
+            named = false;
+        } else if asked && looks_secret(value) || value.len() >= 32 && is_dense(value) {
             ranges.push(value_at..end);
-            before = None;
-        } else if !word.eq_ignore_ascii_case(b"is") {
-            before = Some(word);
+            named = false;
+        } else {
+            named = is_name(word.trim_end_matches(['=', '.'])) || named && is_scheme(word);
         }
         at = end;
     }
     ranges
 }
 
-fn is_name(word: &[u8]) -> bool {
-    let signs = word.iter().rev().take_while(|byte| matches!(byte, b'=' | b'.')).count();
-    let word = word.get(..word.len() - signs).unwrap_or_default();
-    let begin = word.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
-    let last = word.get(begin..).unwrap_or_default();
-    NAMES.iter().any(|name| last.len() == name.len() && last.eq_ignore_ascii_case(name.as_bytes()))
-        || word.eq_ignore_ascii_case(b"provided")
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "basic", "provided", "is"].iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+fn is_name(word: &str) -> bool {
+    NAMES.iter().any(|name| {
+        let bytes = word.as_bytes();
+        bytes.len() >= name.len()
+            && bytes
+                .get(bytes.len() - name.len()..)
+                .is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
+            && bytes
+                .len()
+                .checked_sub(name.len() + 1)
+                .and_then(|i| bytes.get(i))
+                .is_none_or(|b| !b.is_ascii_alphanumeric())
+    }) || word.eq_ignore_ascii_case("provided")
 }
 
 /// Where in the word a key begins that is known by its beginning.
-fn known(word: &[u8]) -> Option<usize> {
-    let last = word.len().checked_sub(SHORTEST_KEY)?;
-    let begins = |at: usize| {
-        let first = word.get(at).copied().unwrap_or_default();
-        if first > 0x7f || KEY_FIRSTS >> first & 1 == 0 {
-            return false;
+fn known(word: &str) -> Option<usize> {
+    PREFIXES.iter().find_map(|(prefix, least)| {
+        if word.len() < prefix.len() + least {
+            return None;
         }
-        let rest = word.get(at..).unwrap_or_default();
-        PREFIXES.iter().any(|(prefix, least)| {
-            prefix.as_bytes().first() == rest.first()
-                && rest.len() >= prefix.len() + least
-                && rest.starts_with(prefix.as_bytes())
-        })
-    };
-    let clear = |at: usize| {
-        at.checked_sub(1).and_then(|i| word.get(i)).is_none_or(|byte| !byte.is_ascii_alphanumeric())
-    };
-    (0..=last).find(|&at| clear(at) && begins(at))
+        let at = word.find(prefix)?;
+        let clear =
+            at.checked_sub(1).and_then(|i| word.as_bytes().get(i)).is_none_or(|b| !b.is_ascii_alphanumeric());
+        (clear && word.len() - at - prefix.len() >= *least).then_some(at)
+    })
 }
 
-/// What a name asks for is a secret only if it is at least so long.
-const SHORTEST_SECRET: usize = 8;
-
-fn looks_secret(word: &[u8]) -> bool {
-    word.iter().any(|b| b.is_ascii_digit() || *b == b'*')
-        || word.iter().any(u8::is_ascii_uppercase) && word.iter().skip(1).any(u8::is_ascii_lowercase)
+fn looks_secret(word: &str) -> bool {
+    let mixed = word.bytes().any(|b| b.is_ascii_digit() || b == b'*')
+        || word.bytes().any(|b| b.is_ascii_uppercase())
+            && word.bytes().skip(1).any(|b| b.is_ascii_lowercase());
+    word.len() >= 8 && mixed
 }
 
 /// Long and of many kinds of bytes, but no id that providers print to be quoted back, and no address.
-fn is_dense(word: &[u8]) -> bool {
-    if word.len() < 32 {
+fn is_dense(word: &str) -> bool {
+    if word.contains('.') || word.contains('/') || word.matches('-').count() >= 2 || word.contains('_') {
         return false;
     }
-    let (mut lower, mut upper, mut digit, mut hyphen) = (0, 0, 0, 0);
-    for byte in word {
+    let (mut lower, mut upper, mut digit) = (0, 0, 0);
+    for byte in word.bytes() {
         match byte {
             b'a'..=b'z' => lower += 1,
             b'A'..=b'Z' => upper += 1,
             b'0'..=b'9' => digit += 1,
-            b'-' => hyphen += 1,
-            b'.' | b'/' | b'_' => return false,
             _ => {}
         }
     }
-    hyphen < 2 && lower >= 6 && upper >= 6 && digit >= 3
+    lower >= 6 && upper >= 6 && digit >= 3
 }
 
 /// The e-mail address around an at sign.

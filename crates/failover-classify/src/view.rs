@@ -1,8 +1,12 @@
 //! The one normalized text that every rule reads, and the way back from it to the bytes of the body.
 
-use crate::mask::{self, Mask};
-use crate::source::Source;
+use std::borrow::Cow;
 use std::ops::Range;
+
+/// At most this much is read from the front of a body.
+pub(crate) const HEAD: usize = 64 * 1024;
+/// And this much from its end.
+pub(crate) const TAIL: usize = 4 * 1024;
 
 /// A body as rules see it: lower case, one space for any white space, `_` and `-`, no JSON escapes, plain quotes,
 /// of HTML only title and headings, nothing of what a model or tool said.
@@ -14,29 +18,41 @@ pub(crate) struct View {
     /// The distance at the end: offset in the body less offset in text, wrapping.
     shift: usize,
     pub(crate) html: bool,
-    masks: Vec<Mask>,
+}
+
+/// The part of the body that is read at all: valid UTF-8, of the same length as the bytes it stands for.
+pub(crate) fn bounded(body: &[u8]) -> (Cow<'_, str>, Option<(usize, Cow<'_, str>)>) {
+    if body.len() <= HEAD + TAIL {
+        return (text_of(body), None);
+    }
+    let cut = body.len() - TAIL;
+    let head = body.get(..HEAD).unwrap_or_default();
+    let tail = body.get(cut..).unwrap_or_default();
+    (text_of(head), Some((cut, text_of(tail))))
+}
+
+/// Text of the same length: a byte that is not UTF-8 becomes `?`.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
+    }
+    Cow::Owned(text)
 }
 
 impl View {
-    /// Reads another body. What was read before is forgotten, its memory is used again.
-    pub(crate) fn read(&mut self, source: &Source<'_>) {
-        self.text.clear();
-        self.anchors.clear();
-        self.shift = 0;
-        self.html = false;
-        self.text.reserve(source.head.len() + 16);
-        self.fold(&source.head, 0);
-        if let Some((base, tail)) = &source.tail {
-            self.space(*base);
-            self.fold(tail, *base);
+    pub(crate) fn of(head: &str, tail: Option<(usize, &str)>) -> Self {
+        let mut view = Self { text: Vec::with_capacity(head.len() + 16), ..Self::default() };
+        view.fold(head, 0);
+        if let Some((base, tail)) = tail {
+            view.space(base);
+            view.fold(tail, base);
         }
-    }
-
-    /// Bytes of memory held.
-    pub(crate) fn memory(&self) -> usize {
-        self.text.capacity()
-            + self.anchors.capacity() * size_of::<(u32, u32)>()
-            + self.masks.capacity() * size_of::<Mask>()
+        view
     }
 
     /// The normal form of a phrase of a rule.
@@ -61,36 +77,17 @@ impl View {
         body as usize + (at - text as usize)
     }
 
-    /// Where in the body a span of the text came from.
-    pub(crate) fn origins(&self, (start, end): (usize, usize)) -> (usize, usize) {
-        let last = end.saturating_sub(1).max(start);
-        (self.origin(start), self.origin(last) + 1)
-    }
-
     #[inline]
     fn push(&mut self, byte: u8, from: usize) {
         self.mark(self.text.len(), from);
         self.text.push(byte);
     }
 
-    /// Folds bytes that need no look around, and says how many there are at the front of `bytes`.
+    /// Bytes that stand for themselves.
     #[inline]
-    fn run(&mut self, bytes: &[u8], from: usize) -> usize {
-        let mut after_space = self.text.last().is_none_or(|&last| last == b' ');
-        let mut len = 0;
-        for &byte in bytes {
-            let folded = fold(byte);
-            if folded == 0 || folded == b' ' && after_space {
-                break;
-            }
-            after_space = folded == b' ';
-            len += 1;
-        }
-        if len > 0 {
-            self.mark(self.text.len(), from);
-            self.text.extend(bytes.iter().take(len).map(|&byte| fold(byte)));
-        }
-        len
+    fn push_run(&mut self, run: &[u8], from: usize) {
+        self.mark(self.text.len(), from);
+        self.text.extend_from_slice(run);
     }
 
     /// Keeps the distance between `at` in the text and `from` in the body, if it changed.
@@ -144,24 +141,18 @@ impl View {
 
     #[inline]
     fn ascii(&mut self, byte: u8, from: usize) {
-        match (byte, fold(byte)) {
-            (b'`' | b'*', _) => {}
-            (b'-', _) | (_, b' ') => self.space(from),
-            (_, 0) => self.push(byte, from),
-            (_, folded) => self.push(folded, from),
+        match byte {
+            b'A'..=b'Z' => self.push(byte | 0x20, from),
+            b'_' | b'-' | 0..=b' ' | 0x7f => self.space(from),
+            b'`' | b'*' => {}
+            _ => self.push(byte, from),
         }
     }
 
     fn fold(&mut self, source: &str, base: usize) {
-        let mut masks = std::mem::take(&mut self.masks);
-        mask::find(source, &mut masks);
-        self.fold_around(source, base, &masks);
-        self.masks = masks;
-    }
-
-    fn fold_around(&mut self, source: &str, base: usize, masks: &[Mask]) {
         let bytes = source.as_bytes();
-        let mut masks = masks.iter().peekable();
+        let masked = crate::mask::masked(source);
+        let mut masks = masked.iter().peekable();
         let mut i = 0;
         while let Some(&byte) = bytes.get(i) {
             if let Some(mask) = masks.peek()
@@ -172,8 +163,10 @@ impl View {
                 continue;
             }
             let limit = masks.peek().map_or(bytes.len(), |mask| mask.start);
-            let plain = self.run(bytes.get(i..limit).unwrap_or_default(), base + i);
+            let rest = bytes.get(i..limit).unwrap_or_default();
+            let plain = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
             if plain > 0 {
+                self.push_run(rest.get(..plain).unwrap_or_default(), base + i);
                 i += plain;
                 continue;
             }
@@ -295,28 +288,9 @@ impl View {
     }
 }
 
-/// What a byte becomes that needs no look around; 0 for the others.
-const FOLDED: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte: u8 = 0;
-    while byte < 0x80 {
-        let folded = match byte {
-            0..=b' ' | 0x7f | b'_' => b' ',
-            b'\\' | b'<' | b'-' | b'&' | b'`' | b'*' => 0,
-            _ => byte.to_ascii_lowercase(),
-        };
-        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-        {
-            table[byte as usize] = folded;
-        }
-        byte += 1;
-    }
-    table
-};
-
-#[inline]
-fn fold(byte: u8) -> u8 {
-    FOLDED.get(usize::from(byte)).copied().unwrap_or_default()
+/// Whether folding leaves the byte as it is, whatever stands beside it.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b',' | b':' | b';' | b'"' | b'\'' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'/' | b'=')
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
@@ -331,11 +305,8 @@ pub(crate) fn has_at(source: &str, at: usize, what: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(what.as_bytes()))
 }
 
-/// Where `what` stands in `source`, without regard to case.
 pub(crate) fn find_ignore_case(source: &str, what: &str) -> Option<usize> {
-    let first = *what.as_bytes().first()?;
-    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), source.as_bytes())
-        .find(|&at| has_at(source, at, what))
+    source.as_bytes().windows(what.len()).position(|window| window.eq_ignore_ascii_case(what.as_bytes()))
 }
 
 /// Whether `what` is empty or stands in `source`, without regard to case.

@@ -8,6 +8,7 @@ mod explain;
 mod home;
 mod input;
 mod run;
+mod serve;
 mod session;
 mod show;
 mod status;
@@ -32,6 +33,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Answer a prompt with the configured models, whoever of them can.
     Run(run::RunArgs),
+    /// Serve the configured models over HTTP, to any OpenAI or Anthropic client.
+    Serve(serve::ServeArgs),
     /// Say why a call failed.
     Classify(classify::ClassifyArgs),
     /// Show which models and credentials are well, which rest, and until when.
@@ -89,6 +92,7 @@ fn report(failure: &Failure) {
 fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Failure> {
     match command {
         Command::Classify(args) => classify::run(&args, out),
+        Command::Serve(args) => serve::run(&args, out),
         Command::Config(args) => config::run(&args, out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

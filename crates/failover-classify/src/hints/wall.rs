@@ -1,6 +1,5 @@
 //! Clock texts: times without a date, a year or a zone, and ISO times that have all of them.
 
-use crate::lower::Lower;
 use failover_types::Timestamp;
 
 const DAY_MS: i64 = 86_400_000;
@@ -45,8 +44,8 @@ pub(crate) fn iso(text: &str) -> Option<Timestamp> {
     let mut millis = 0;
     if let Some(fraction) = rest.strip_prefix('.') {
         let len = fraction.bytes().take_while(u8::is_ascii_digit).count();
-        let digits = fraction.bytes().take(len).chain(*b"000").take(3);
-        millis = digits.fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+        let digits: String = fraction.get(..len)?.chars().chain("000".chars()).take(3).collect();
+        millis = digits.parse::<i64>().ok()?;
         rest = fraction.get(len..)?;
     }
     let offset = offset(rest.trim())?;
@@ -83,8 +82,7 @@ fn offset(zone: &str) -> Option<i64> {
         ("utc+8", 8),
         ("etc/utc", 0),
     ];
-    let lower = Lower::<32>::of(zone);
-    let lower = lower.as_str();
+    let lower = zone.to_ascii_lowercase();
     if let Some((_, hours)) = NAMED.iter().find(|(name, _)| *name == lower) {
         return Some(hours * 3_600_000);
     }
@@ -94,11 +92,10 @@ fn offset(zone: &str) -> Option<i64> {
         b'-' => -1,
         _ => return None,
     };
-    let digits = lower.bytes().filter(u8::is_ascii_digit);
-    let value = digits.clone().fold(0_i64, |value, digit| value.saturating_mul(10) + i64::from(digit - b'0'));
-    let (hours, minutes) = match digits.count() {
-        1 | 2 => (value, 0),
-        4 => (value / 100, value % 100),
+    let digits: String = lower.chars().filter(char::is_ascii_digit).collect();
+    let (hours, minutes) = match digits.len() {
+        1 | 2 => (digits.parse::<i64>().ok()?, 0),
+        4 => (digits.get(..2)?.parse::<i64>().ok()?, digits.get(2..)?.parse::<i64>().ok()?),
         _ => return None,
     };
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60_000)
@@ -134,7 +131,7 @@ pub(crate) fn leading(text: &str) -> Option<(String, Option<String>)> {
             })
             .unwrap_or(rest.len());
         let word = rest.get(..len)?.trim_end_matches(['.', ':', '!']);
-        let lower = Lower::<32>::of(word);
+        let lower = word.to_ascii_lowercase();
         if word.is_empty() {
             break;
         }
@@ -142,7 +139,7 @@ pub(crate) fn leading(text: &str) -> Option<(String, Option<String>)> {
             zone = Some(word.to_owned());
             break;
         }
-        if is_clock_word(lower.as_str()) {
+        if is_clock_word(&lower) {
             telling += 1;
             end = at + skipped + word.len();
         } else if !matches!(lower.as_str(), "at" | "on" | "the" | "of" | "um" | "am") {
@@ -163,7 +160,8 @@ pub(crate) fn leading(text: &str) -> Option<(String, Option<String>)> {
 }
 
 fn is_zone(word: &str) -> bool {
-    offset(word).is_some()
+    let lower = word.to_ascii_lowercase();
+    offset(&lower).is_some()
         || word.contains('/')
             && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+'))
         || (word.len() == 3 || word.len() == 4)

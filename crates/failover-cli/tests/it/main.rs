@@ -1,10 +1,18 @@
 //! The binary, as people and programs run it.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test helpers"
+)]
 
 mod bad_input;
 mod classify;
 mod demo;
 mod run;
+#[cfg(unix)]
+mod serve;
 
 use failover::runner::SystemClock;
 use failover_testkit::upstream::Upstream;

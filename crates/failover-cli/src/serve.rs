@@ -1,0 +1,218 @@
+//! `failover serve`: the gateway, with its signals and its log.
+
+use crate::exit::{Exit, Failure, chain};
+use crate::home;
+use clap::{Args, ValueEnum};
+use failover::config::Loaded;
+use failover::store::{KeyValue, MemoryStore};
+use failover::types::Clock;
+use failover_gateway::{Drained, Gateway, Made, NewToken, serve};
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Name of the variable that says what is logged: `warn`, `failover_gateway=debug`.
+const LOG: &str = "FAILOVER_LOG";
+/// File in the state directory with the admin token of the process that runs.
+const ADMIN_TOKEN: &str = "admin-token";
+
+/// Serves an OpenAI- and Anthropic-shaped API in front of the configured models.
+#[derive(Args, Debug)]
+#[command(after_help = "Point a client's base URL at it: http://127.0.0.1:8787/v1 for OpenAI's,
+http://127.0.0.1:8787 for Anthropic's. The model is a route of the config
+(`default` is the chain of agents.defaults.model) or provider/model.
+
+SIGHUP reads the config again, SIGTERM and Ctrl-C let streams end first.")]
+pub(crate) struct ServeArgs {
+    /// The config; without it, failover.json5 in the state directory.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address and port, in place of the config's.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// How the log is written (json, unless standard error is a terminal).
+    #[arg(long, value_name = "FORM")]
+    log: Option<LogForm>,
+    /// Keep nothing on disk.
+    #[arg(long)]
+    memory: bool,
+    /// Do not follow changes of the config file.
+    #[arg(long)]
+    no_watch: bool,
+    /// Make a token for a caller of this name, print it with its entry for the config, and end.
+    #[arg(long, value_name = "NAME")]
+    new_token: Option<String>,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogForm {
+    /// An object a line.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// Runs the command, on a runtime of its own: signals mean something else here than in other commands.
+pub(crate) fn run(args: &ServeArgs, out: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+    if let Some(name) = &args.new_token {
+        return new_token(name, out);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Busy, format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(served(args));
+    runtime.shutdown_timeout(std::time::Duration::from_millis(500));
+    ended
+}
+
+fn new_token(name: &str, out: &mut impl Write) -> Result<Exit, Failure> {
+    let made = NewToken::make().map_err(|error| Failure::new(Exit::Busy, error.to_string()))?;
+    writeln!(out, "{}", made.token.expose())?;
+    let name = serde_json::to_string(name)?;
+    let _ = writeln!(
+        anstream::stderr(),
+        "It is shown this once. In the config, under gateway.tokens or gateway.admin.tokens:\n  {{ name: {name}, sha256: \"{}\" }},",
+        made.sha256
+    );
+    Ok(Exit::Ok)
+}
+
+fn start_log(form: LogForm) {
+    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match form {
+        LogForm::Json => log.json().flatten_event(true).with_current_span(false).with_span_list(false).init(),
+        LogForm::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
+    }
+}
+
+/// Where to listen, and that nobody does it unguarded.
+fn address(args: &ServeArgs, loaded: &Loaded) -> Result<SocketAddr, Failure> {
+    let gateway = &loaded.config.gateway;
+    let address = args.listen.or(gateway.address()).unwrap_or(failover::config::DEFAULT_LISTEN);
+    if !address.ip().is_loopback() && gateway.tokens.is_empty() {
+        let text = format!("{address} can be reached from other machines, and nobody needs a token");
+        let hint = "list a caller in `gateway.tokens`; `failover serve --new-token NAME` makes one";
+        return Err(Failure::new(Exit::Config, text).hint(hint));
+    }
+    Ok(address)
+}
+
+async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
+    let config = home::config_path(args.config.as_deref())?;
+    let loaded = home::load_config(&config)?;
+    let address = address(args, &loaded)?;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let hint = "is it running already? `--listen` names another port";
+        Failure::new(Exit::Busy, format!("cannot listen on {address}: {error}")).hint(hint)
+    })?;
+    let address = listener.local_addr().unwrap_or(address);
+    let terminal = std::io::stderr().is_terminal();
+    start_log(args.log.unwrap_or(if terminal { LogForm::Text } else { LogForm::Json }));
+
+    let (store, owns): (Arc<dyn KeyValue>, bool) = if args.memory {
+        let clock: Arc<dyn Clock> = Arc::new(failover::runner::SystemClock::new());
+        (Arc::new(MemoryStore::new(clock)), true)
+    } else {
+        let store = home::open_store().await.map_err(|error| Failure::new(Exit::State, chain(&error)))?;
+        let owns = store.owned().is_some();
+        if !owns {
+            tracing::warn!("another process has the state directory open; this one works through it");
+        }
+        (Arc::new(store), owns)
+    };
+    let mut builder = Gateway::builder(loaded.clone()).config_file(&config).store(store).owns_store(owns);
+    let mut admin = None;
+    if loaded.config.gateway.admin.tokens.is_empty() {
+        let made = NewToken::make().map_err(|error| Failure::new(Exit::Busy, error.to_string()))?;
+        builder = builder.admin_token("admin", made.token.expose());
+        if !args.memory {
+            keep_admin_token(made.token.expose())?;
+        }
+        admin = Some(made.token);
+    }
+    let Made { gateway, warnings, .. } =
+        builder.build().await.map_err(|error| Failure::new(Exit::Config, chain(&error)))?;
+    for warning in &warnings {
+        tracing::warn!("{warning}");
+    }
+    tracing::info!(%address, config = %config.display(), "serving");
+    if terminal {
+        // The token goes to a terminal only: logs are kept, and read by others.
+        let hash = admin.as_ref().map(|token| format!("#{}", token.expose())).unwrap_or_default();
+        let _ = writeln!(
+            anstream::stderr(),
+            "failover serves on http://{address}/v1\nstatus page: http://{address}/status{hash}"
+        );
+    }
+    let drained = Box::pin(until_told(listener, gateway, args.no_watch)).await?;
+    if drained.cut > 0 {
+        tracing::warn!(cut = drained.cut, "streams were cut: they did not end in time");
+    }
+    Ok(Exit::Ok)
+}
+
+/// Serves and follows the config until a signal ends it.
+async fn until_told(listener: TcpListener, gateway: Gateway, no_watch: bool) -> Result<Drained, Failure> {
+    let on = |kind: SignalKind| {
+        signal(kind).map_err(|error| Failure::new(Exit::Busy, format!("cannot follow signals: {error}")))
+    };
+    let (mut terminate, mut interrupt, mut hang_up) =
+        (on(SignalKind::terminate())?, on(SignalKind::interrupt())?, on(SignalKind::hangup())?);
+    let mut again = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
+    let follower = gateway.clone();
+    let follow = async move {
+        let reload = async {
+            while hang_up.recv().await.is_some() {
+                follower.reload_and_tell("SIGHUP").await;
+            }
+        };
+        if no_watch {
+            reload.await;
+        } else {
+            tokio::join!(reload, follower.watch());
+        }
+        std::future::pending::<()>().await;
+    };
+    let stop = async {
+        let name = first(&mut terminate, &mut interrupt).await;
+        tracing::info!(signal = name, "stopping; streams may end first");
+    };
+    let insisted = async {
+        let (terminate, interrupt) = (&mut again.0, &mut again.1);
+        first(terminate, interrupt).await;
+        first(terminate, interrupt).await;
+    };
+    tokio::select! {
+        drained = serve(listener, gateway, stop) => Ok(drained),
+        () = follow => Ok(Drained::default()),
+        () = insisted => Err(Failure::new(Exit::Interrupted, "interrupted")),
+    }
+}
+
+async fn first(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
+    tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    }
+}
+
+/// Writes the token where only its owner reads it, so that scripts on this machine can.
+fn keep_admin_token(token: &str) -> Result<(), Failure> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let path = home::directory()?.join("state").join(ADMIN_TOKEN);
+    let wrong = |error: std::io::Error, path: &Path| {
+        Failure::new(Exit::State, format!("cannot write {}: {error}", path.display()))
+    };
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(&path).map_err(|error| wrong(error, &path))?;
+    file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(|error| wrong(error, &path))?;
+    writeln!(file, "{token}").map_err(|error| wrong(error, &path))
+}

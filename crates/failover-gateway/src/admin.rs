@@ -1,0 +1,380 @@
+//! What operators see and steer: `/admin/v1/…`, for holders of an admin token only.
+
+use crate::body::Body;
+use crate::chat::refusal;
+use crate::dialect::{ClientDialect, ErrorBody, ErrorKind};
+use crate::gateway::{Gateway, State};
+use crate::guard;
+use crate::metrics::ProfileState;
+use crate::service::{json, percent_decoded, read_body};
+use failover::auth::{Availability, ClearScope, UsageStats, WindowScope, availability, clear, pause, resume};
+use failover::provider::ChatRequest;
+use failover::runner::health::Subject;
+use failover::session::{
+    ProbePolicy, ResetKind, SessionEntry, SessionKey, reset, select_user, status as session_status,
+};
+use failover::store::Prefix;
+use failover::types::{FailoverReason, ModelRef, ModelSelector, ProfileId, SessionId, Timestamp};
+use failover::{Engine, Turn};
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Sessions that are looked at for one answer, and those that are shown.
+const LOOKED_AT: usize = 2_000;
+const SHOWN: usize = 100;
+const PAGE: usize = 200;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WindowShown {
+    scope: String,
+    reason: FailoverReason,
+    until: Timestamp,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ProfileShown {
+    profile: ProfileId,
+    provider: String,
+    /// `usable`, `resting`, `disabled`, `blocked` or `paused`.
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<FailoverReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+    windows: Vec<WindowShown>,
+    pauses: Vec<String>,
+    errors: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_failure: Option<Timestamp>,
+}
+
+fn scope(scope: &WindowScope) -> String {
+    match scope {
+        WindowScope::Profile => "profile".to_owned(),
+        WindowScope::Model(model) => model.to_string(),
+    }
+}
+
+fn profile(engine: &Engine, id: &ProfileId, provider: &str, now: Timestamp) -> ProfileShown {
+    let usage = engine.runner().health().usage(&Subject::Profile(id.clone()));
+    let (state, reason, until) = match availability(&usage, None, now) {
+        Availability::Usable => ("usable", None, None),
+        Availability::Cooling { until, reason, .. } => ("resting", Some(reason), Some(until)),
+        Availability::Disabled { until, reason } => ("disabled", Some(reason), Some(until)),
+        Availability::Blocked { until, reason } => ("blocked", Some(reason), Some(until)),
+        Availability::Paused => ("paused", None, None),
+    };
+    let window = |window: &failover::auth::Window| WindowShown {
+        scope: scope(&window.scope),
+        reason: window.reason,
+        until: window.until,
+    };
+    ProfileShown {
+        profile: id.clone(),
+        provider: provider.to_owned(),
+        state,
+        reason,
+        until,
+        windows: usage.active(now).map(window).collect(),
+        pauses: usage.pauses().map(|pause| scope(&pause.scope)).collect(),
+        errors: usage.error_count(),
+        last_used: usage.last_used(),
+        last_failure: usage.last_failure_at(),
+    }
+}
+
+fn profiles(engine: &Engine, now: Timestamp) -> Vec<ProfileShown> {
+    let mut all: Vec<ProfileShown> = engine
+        .profiles_by_provider()
+        .iter()
+        .flat_map(|(provider, ids)| ids.iter().map(|id| profile(engine, id, provider.as_str(), now)))
+        .collect();
+    all.sort_by(|a, b| a.profile.cmp(&b.profile));
+    all
+}
+
+/// Every profile's state, for metrics.
+pub(crate) fn profile_states(state: &State, now: Timestamp) -> Vec<ProfileState> {
+    let shown = profiles(&state.engine, now).into_iter();
+    shown
+        .map(|shown| {
+            let last = shown.windows.iter().map(|window| window.until).max();
+            ProfileState {
+                profile: shown.profile.to_string(),
+                usable: shown.state == "usable",
+                window: last.map_or(Duration::ZERO, |until| until.since(now)),
+            }
+        })
+        .collect()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionShown {
+    session: String,
+    source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selected: Option<ModelRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answering: Option<ModelRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<FailoverReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_probe: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileId>,
+}
+
+/// Sessions whose answers come from another model than was chosen, and those that a person chose a model for.
+async fn sessions(gateway: &Gateway, engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, String> {
+    let prefix = Prefix::new(&["agent", engine.agent().as_str(), "session"]).map_err(|e| e.to_string())?;
+    let (mut shown, mut after, mut seen) = (Vec::new(), None, 0);
+    loop {
+        let page = gateway.store().scan(&prefix, after.as_ref(), PAGE).await.map_err(|e| e.to_string())?;
+        seen += page.len();
+        after = page.last().map(|(key, _)| key.clone());
+        let full = page.len() >= PAGE && seen < LOOKED_AT;
+        for (key, found) in page {
+            let Ok(entry) = SessionEntry::parse(found.value.as_bytes()) else { continue };
+            let Some(session) = key.segments().nth(3) else { continue };
+            let status = session_status(&entry, None, &ProbePolicy::default());
+            if status.answering.is_none() && !status.stored.is_a_choice() {
+                continue;
+            }
+            let free = status.origin.as_ref().and_then(|model| engine.runner().health().free_at(model, now));
+            let next = failover::session::next_probe(&entry, free, &ProbePolicy::default());
+            shown.push(SessionShown {
+                session,
+                source: status.source,
+                selected: status.selected,
+                answering: status.answering,
+                reason: status.reason,
+                since: status.since,
+                next_probe: next,
+                profile: status.pin.map(|pin| pin.profile),
+            });
+            if shown.len() >= SHOWN {
+                return Ok(shown);
+            }
+        }
+        if !full {
+            return Ok(shown);
+        }
+    }
+}
+
+/// What a `POST` may say.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Order {
+    model: Option<String>,
+}
+
+fn refused(kind: ErrorKind, text: impl Into<String>) -> Response<Body> {
+    refusal(ClientDialect::Chat, ErrorBody::new(kind, text))
+}
+
+fn done(value: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => json(StatusCode::OK, bytes),
+        Err(error) => refused(ErrorKind::Server, error.to_string()),
+    }
+}
+
+/// Answers a request to the admin API.
+pub(crate) async fn handle(gateway: &Gateway, request: Request<Incoming>) -> Response<Body> {
+    let state = gateway.state();
+    let who = match guard::admin(&state.settings, request.headers()) {
+        Ok(admin) => std::sync::Arc::clone(&admin.name),
+        Err(refused) => return refusal(ClientDialect::Chat, refused),
+    };
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().strip_prefix("/admin/v1/").unwrap_or_default();
+    let steps: Vec<String> = path.split('/').map(percent_decoded).collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let now = gateway.clock().now();
+    let after = parts.uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("after="));
+    let after = after.and_then(|after| after.parse().ok()).unwrap_or(0);
+    if parts.method == Method::GET || parts.method == Method::HEAD {
+        return match steps.as_slice() {
+            ["status"] => done(&status(gateway, &state, after, now).await),
+            ["decisions"] => done(&json!({ "now": now, "decisions": gateway.board().decisions(after) })),
+            ["profiles"] => done(&json!({ "now": now, "profiles": profiles(&state.engine, now) })),
+            ["sessions"] => match sessions(gateway, &state.engine, now).await {
+                Ok(sessions) => done(&json!({ "now": now, "sessions": sessions })),
+                Err(why) => refused(ErrorKind::Server, why),
+            },
+            _ => refused(ErrorKind::NotFound, "status, decisions, profiles and sessions can be read here"),
+        };
+    }
+    if parts.method != Method::POST {
+        let body = ErrorBody::new(ErrorKind::InvalidRequest, "only GET and POST are understood here");
+        return refusal(ClientDialect::Chat, body.with_status(StatusCode::METHOD_NOT_ALLOWED));
+    }
+    let body = match read_body(body, &parts.headers, &state.settings.limits, &**gateway.clock()).await {
+        Ok(body) => body,
+        Err(refused) => return refusal(ClientDialect::Chat, refused),
+    };
+    let order: Order = match body.as_ref() {
+        [] => Order::default(),
+        bytes => match serde_json::from_slice(bytes) {
+            Ok(order) => order,
+            Err(error) => {
+                return refused(ErrorKind::InvalidRequest, format!("the body is not understood: {error}"));
+            }
+        },
+    };
+    tracing::info!(target: "failover_gateway::admin", who = &*who, path, "admin request");
+    match steps.as_slice() {
+        ["profiles", id, verb] => steer(&state, id, verb, &order, &who, now).await,
+        ["sessions", id, verb] => session(&state.engine, id, verb, &order, now).await,
+        ["reload"] => match gateway.reload_file().await {
+            Ok(warnings) => done(&json!({ "reloaded": true, "warnings": warnings })),
+            Err(error) => refused(ErrorKind::InvalidRequest, error),
+        },
+        _ => refused(
+            ErrorKind::NotFound,
+            "profiles/{id}/clear|pause|resume|probe, sessions/{id}/reset|select and reload can be posted here",
+        ),
+    }
+}
+
+async fn status(gateway: &Gateway, state: &State, after: u64, now: Timestamp) -> Value {
+    let engine = &state.engine;
+    let routes: Vec<Value> = {
+        let mut routes: Vec<_> = state.routes.iter().collect();
+        routes.sort_by(|a, b| a.name.cmp(&b.name));
+        let chain = |route: &failover::Route| -> Vec<ModelRef> {
+            route.candidates().iter().map(|candidate| candidate.model.clone()).collect()
+        };
+        routes.iter().map(|named| json!({ "name": &*named.name, "chain": chain(&named.route) })).collect()
+    };
+    let (sessions, fault) = match sessions(gateway, engine, now).await {
+        Ok(sessions) => (sessions, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    json!({
+        "now": now,
+        "version": env!("CARGO_PKG_VERSION"),
+        "agent": engine.agent(),
+        "begun": gateway.begun(),
+        "draining": gateway.is_draining(),
+        "inFlight": gateway.metrics().in_flight(),
+        "routes": routes,
+        "profiles": profiles(engine, now),
+        "sessions": sessions,
+        "sessionsFault": fault,
+        "decisions": gateway.board().decisions(after),
+    })
+}
+
+async fn steer(
+    state: &State,
+    id: &str,
+    verb: &str,
+    order: &Order,
+    who: &str,
+    now: Timestamp,
+) -> Response<Body> {
+    let engine = &state.engine;
+    let known = engine.profiles_by_provider().values().flatten().find(|known| known.as_str() == id);
+    let Some(id) = known else {
+        return refused(ErrorKind::NotFound, format!("there is no profile {id:?}; see profiles"));
+    };
+    let window =
+        || order.model.as_deref().map_or(WindowScope::Profile, |model| WindowScope::Model(model.into()));
+    let mut full = false;
+    let change = |usage: &UsageStats| match verb {
+        "clear" => {
+            let scope =
+                order.model.as_deref().map_or(ClearScope::All, |model| ClearScope::Model(model.into()));
+            clear(usage, &scope, now)
+        }
+        "pause" => pause(usage, window(), who, now).unwrap_or_else(|_| {
+            full = true;
+            usage.clone()
+        }),
+        _ => resume(usage, window(), who, now),
+    };
+    match verb {
+        "clear" | "pause" | "resume" => {}
+        "probe" => return probe(state, id, order, now).await,
+        _ => return refused(ErrorKind::NotFound, "clear, pause, resume or probe"),
+    }
+    // What only this process knows so far must not come back over what is decided now.
+    engine.flush().await;
+    let changed = engine.profiles().steer_usage(id, change).await;
+    if full {
+        return refused(
+            ErrorKind::InvalidRequest,
+            "this profile has too many pauses; pause the whole of it instead",
+        );
+    }
+    match changed {
+        Ok(usage) => {
+            engine.runner().health().learn(&Subject::Profile(id.clone()), &usage, now);
+            done(&profile(engine, id, id.provider(), now))
+        }
+        Err(error) => refused(ErrorKind::Server, error.to_string()),
+    }
+}
+
+/// Asks the profile's provider something short, now.
+async fn probe(state: &State, id: &ProfileId, order: &Order, now: Timestamp) -> Response<Body> {
+    let (engine, provider) = (&state.engine, id.provider_id());
+    let named = match &order.model {
+        Some(model) => ModelRef::new(provider, model).ok(),
+        None => state.routes.models().iter().find(|model| *model.provider() == provider).cloned(),
+    };
+    let Some(model) = named else {
+        let text = "which model? none of this provider's is in a chain; post {\"model\": \"…\"}";
+        return refused(ErrorKind::InvalidRequest, text);
+    };
+    let request = ChatRequest::prompt("ping").with_max_tokens(16);
+    let turn = Turn::new(request).with_model(ModelSelector::new(model.clone(), Some(id.clone())));
+    let outcome = match engine.chat(&turn).await {
+        Ok(_) => json!({ "ok": true, "model": model }),
+        Err(error) => {
+            let body = crate::failure::body(&error);
+            json!({ "ok": false, "model": model, "code": body.code, "message": body.message })
+        }
+    };
+    engine.flush().await;
+    let shown = profile(engine, id, id.provider(), now);
+    done(&json!({ "probe": outcome, "profile": shown }))
+}
+
+async fn session(engine: &Engine, id: &str, verb: &str, order: &Order, now: Timestamp) -> Response<Body> {
+    let id = match SessionId::new(id) {
+        Ok(id) => id,
+        Err(error) => return refused(ErrorKind::InvalidRequest, error.to_string()),
+    };
+    let key = SessionKey::new(engine.agent().clone(), id);
+    let changed = match (verb, order.model.as_deref()) {
+        ("reset", _) => engine.sessions().update(&key, |entry| Some(reset(entry, ResetKind::Reset))).await,
+        ("select", Some(model)) => {
+            let model = match engine.chain_config().aliases.read(model) {
+                Ok(model) => model,
+                Err(error) => return refused(ErrorKind::InvalidRequest, error.to_string()),
+            };
+            engine.sessions().update(&key, |entry| Some(select_user(entry, &model, now))).await
+        }
+        ("select", None) => {
+            return refused(ErrorKind::InvalidRequest, "post {\"model\": \"provider/model\"}");
+        }
+        _ => return refused(ErrorKind::NotFound, "reset or select"),
+    };
+    match changed {
+        Ok(_) => done(&json!({ "session": key.session, "done": verb })),
+        Err(error) => refused(ErrorKind::Server, error.to_string()),
+    }
+}

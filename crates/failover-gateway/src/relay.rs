@@ -1,0 +1,288 @@
+//! A streamed answer on its way to the client: pulled as the client takes it, so backpressure reaches the provider, and
+//! never more in memory than what is being written.
+
+use crate::dialect::StreamRenderer;
+use crate::failure;
+use crate::gateway::State;
+use crate::record::{Outcome, Record};
+use crate::rescue::{Continuation, Going, GoneOn, Kept};
+use bytes::{Bytes, BytesMut};
+use failover::provider::{
+    AttemptFailure, ChatReply, NativeFrame, Part, Reply, ReplyEvent, ReplyStream, ToolCallDelta,
+};
+use failover::types::{BoxFuture, Clock, FailoverReason, ModelRef, ProfileId, Timestamp};
+use futures_core::Stream;
+use http::StatusCode;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// As much as is written at once where more is ready.
+const BATCH_BYTES: usize = 16 * 1024;
+/// A buffer's first size: a few events of text.
+const FIRST_BYTES: usize = 1024;
+
+/// A piece of an answer.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// To be written in the client's dialect.
+    Event(ReplyEvent),
+    /// In it already.
+    Native(NativeFrame),
+}
+
+/// The events of an answer that came whole.
+pub(crate) fn events_of(reply: ChatReply) -> VecDeque<Piece> {
+    let mut events = Vec::new();
+    let mut calls = 0;
+    for part in reply.parts {
+        match part {
+            Part::Text(text) => events.push(ReplyEvent::Text(text)),
+            Part::Reasoning { text, proof } => {
+                events.push(ReplyEvent::Reasoning(text));
+                events.extend(proof.map(ReplyEvent::ReasoningProof));
+            }
+            Part::ToolCall(call) => {
+                let delta = ToolCallDelta::new(calls, call.arguments);
+                events.push(ReplyEvent::ToolCall(delta.with_start(Some(call.id), Some(call.name))));
+                calls += 1;
+            }
+            Part::Opaque(opaque) => events.push(ReplyEvent::Opaque(opaque)),
+            // Models answer with neither.
+            Part::Image(_) | Part::ToolResult(_) => {}
+        }
+    }
+    events.extend(reply.usage.map(ReplyEvent::Usage));
+    events.push(ReplyEvent::Finish(reply.finish));
+    events.into_iter().map(Piece::Event).collect()
+}
+
+/// Who answers, and since when.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    pub(crate) model: ModelRef,
+    pub(crate) profile: ProfileId,
+    pub(crate) since: Timestamp,
+}
+
+/// An answer as it is being passed on.
+pub(crate) struct Relay {
+    state: Arc<State>,
+    record: Record,
+    served: Served,
+    renderer: StreamRenderer,
+    /// What is there already.
+    ahead: VecDeque<Piece>,
+    /// What is to come.
+    stream: Option<ReplyStream>,
+    /// The stream's own bytes are the client's dialect.
+    native: bool,
+    /// How a break is mended, where the route wants that.
+    continuation: Option<Box<Continuation>>,
+    going: Option<Going>,
+    /// Why it broke off, once it did.
+    broken: Option<FailoverReason>,
+    silence: Silence,
+    over: bool,
+}
+
+/// Says when a silent stream needs a sign of life.
+pub(crate) struct Silence {
+    clock: Arc<dyn Clock>,
+    every: Duration,
+    last: Timestamp,
+    timer: Option<BoxFuture<'static, ()>>,
+}
+
+impl Silence {
+    pub(crate) fn new(clock: Arc<dyn Clock>, every: Duration) -> Self {
+        Self { last: clock.now(), clock, every, timer: None }
+    }
+
+    /// Something was written.
+    fn broken(&mut self) {
+        self.last = self.clock.now();
+    }
+
+    /// Ready when nothing was written for the whole time. The timer is left to run out rather than set anew for each
+    /// piece: a stream that talks costs nothing here.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let (clock, due) = (&self.clock, self.last.after(self.every));
+            let timer = self.timer.get_or_insert_with(|| {
+                let clock = Arc::clone(clock);
+                Box::pin(async move { clock.sleep_until(due).await })
+            });
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.timer = None;
+            if self.clock.now() >= self.last.after(self.every) {
+                self.broken();
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+impl Relay {
+    /// An answer of which `kept` is there already.
+    pub(crate) fn new(
+        state: Arc<State>,
+        record: Record,
+        served: Served,
+        renderer: StreamRenderer,
+        kept: Kept,
+        continuation: Option<Box<Continuation>>,
+        silence: Silence,
+    ) -> Self {
+        let Kept { pieces, tail, native } = kept;
+        Self {
+            state,
+            record,
+            served,
+            renderer,
+            ahead: pieces,
+            stream: tail,
+            native,
+            continuation,
+            going: None,
+            broken: None,
+            silence,
+            over: false,
+        }
+    }
+
+    /// The next bytes; `None` when the answer is over.
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut out = BytesMut::new();
+        loop {
+            if self.over {
+                return Poll::Ready(Some(out.freeze()).filter(|bytes| !bytes.is_empty()));
+            }
+            match self.poll_piece(cx) {
+                Poll::Pending if out.is_empty() => {
+                    if self.silence.poll(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    self.renderer.keep_alive(&mut out);
+                    return Poll::Ready(Some(out.freeze()));
+                }
+                Poll::Pending => break,
+                Poll::Ready(Some(Ok(Piece::Native(frame)))) => {
+                    frame.events.iter().for_each(|event| self.note(event));
+                    if frame.content {
+                        self.record.content();
+                    }
+                    if self.over {
+                        self.answered();
+                    }
+                    if frame.bytes.is_empty() {
+                        continue;
+                    }
+                    if out.is_empty() {
+                        // As they came, without a copy.
+                        self.silence.broken();
+                        return Poll::Ready(Some(frame.bytes));
+                    }
+                    out.extend_from_slice(&frame.bytes);
+                }
+                Poll::Ready(Some(Ok(Piece::Event(event)))) => {
+                    self.note(&event);
+                    if event.is_content() {
+                        self.record.content();
+                    }
+                    if out.capacity() == 0 {
+                        out.reserve(FIRST_BYTES);
+                    }
+                    self.renderer.push(&event, &mut out);
+                    if self.over {
+                        self.answered();
+                    }
+                }
+                Poll::Ready(Some(Err(failure))) => self.broke_off(&failure, &mut out),
+                Poll::Ready(None) => self.over = true,
+            }
+            if out.len() >= BATCH_BYTES {
+                break;
+            }
+        }
+        self.silence.broken();
+        Poll::Ready(Some(out.freeze()))
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, AttemptFailure>>> {
+        if let Some(piece) = self.ahead.pop_front() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        if let Some(going) = &mut self.going {
+            let Poll::Ready(ended) = going.poll(cx) else { return Poll::Pending };
+            let going = self.going.take();
+            if let Some(gone_on) = ended {
+                self.gone_on(gone_on);
+                return self.poll_piece(cx);
+            }
+            // The client is told of the break, never of what became of the attempt to mend it.
+            self.record.rescued("continue", false);
+            return Poll::Ready(going.map(|going| Err(going.into_failure())));
+        }
+        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
+        if self.native {
+            return stream.poll_frame(cx).map(|frame| frame.map(|frame| frame.map(Piece::Native)));
+        }
+        Pin::new(stream).poll_next(cx).map(|event| event.map(|event| event.map(Piece::Event)))
+    }
+
+    /// Another model goes on with the answer.
+    fn gone_on(&mut self, gone_on: GoneOn) {
+        let GoneOn { reply, served, trail, attempts } = gone_on;
+        self.record.rescued("continue", true);
+        self.record.walked(trail, attempts, None, None);
+        self.served = served;
+        match reply {
+            Reply::Complete(reply) => self.ahead = events_of(reply),
+            Reply::Stream(stream) => self.stream = Some(stream),
+        }
+    }
+
+    fn note(&mut self, event: &ReplyEvent) {
+        if let ReplyEvent::Usage(usage) = event {
+            self.record.usage = Some(*usage);
+        } else if let ReplyEvent::Finish(finish) = event {
+            self.record.finish = Some(finish.as_str().to_owned());
+            self.over = true;
+        }
+    }
+
+    fn answered(&mut self) {
+        self.stream = None;
+        self.record.close(Outcome::Answered, StatusCode::OK);
+    }
+
+    /// The answer broke off: another model goes on with it, or the client is told.
+    fn broke_off(&mut self, failure: &AttemptFailure, out: &mut BytesMut) {
+        self.stream = None;
+        let Served { model, profile, since } = &self.served;
+        let reason = match self.broken {
+            Some(reason) => reason,
+            None => self.state.engine.runner().broke_off(model, profile, *since, failure).reason,
+        };
+        if let Some(continuation) = self.continuation.take() {
+            if let Some(going) = continuation.go_on(failure) {
+                self.broken = Some(reason);
+                self.going = Some(going);
+                return;
+            }
+            self.record.rescued("continue", false);
+        }
+        let body = failure::broken_off(&model.to_string(), reason, failure);
+        self.record.close_with(Outcome::Incomplete, StatusCode::OK, &body.message);
+        if out.capacity() == 0 {
+            out.reserve(FIRST_BYTES);
+        }
+        self.renderer.fail(&body, out);
+        self.over = true;
+    }
+}

@@ -297,9 +297,12 @@ pub struct Provider {
     /// Where its key is read from; shorthand for a profile `<provider>:default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<KeySource>,
-    /// Which protocol it speaks.
+    /// Which protocol it speaks. Known providers have a default; for others it is `openai-completions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<ProviderApi>,
+    /// How its requests travel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<ProviderRequest>,
     /// Headers added to each request. Not the place for a key.
     pub headers: BTreeMap<String, String>,
     /// It balances over its own upstreams: rate limits there are never the whole profile's (default for openrouter).
@@ -314,8 +317,74 @@ pub struct Provider {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ProviderApi {
-    /// `POST /chat/completions`.
+    /// OpenAI's chat completions, and every server that speaks them. The default.
     OpenaiCompletions,
+    /// OpenAI's responses.
+    OpenaiResponses,
+    /// Anthropic's messages.
+    AnthropicMessages,
+    /// Google's Gemini API.
+    GoogleGenerativeAi,
+    /// Gemini on Google Vertex.
+    GoogleVertex,
+    /// Converse of Amazon Bedrock.
+    BedrockConverseStream,
+    /// Ollama's own API.
+    Ollama,
+}
+
+impl ProviderApi {
+    /// The name in the config.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenaiCompletions => "openai-completions",
+            Self::OpenaiResponses => "openai-responses",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::GoogleGenerativeAi => "google-generative-ai",
+            Self::GoogleVertex => "google-vertex",
+            Self::BedrockConverseStream => "bedrock-converse-stream",
+            Self::Ollama => "ollama",
+        }
+    }
+}
+
+/// How a provider's requests travel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ProviderRequest {
+    /// The proxy on the way; without it, what the environment says (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<ProviderProxy>,
+    /// Whom to trust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<ProviderTls>,
+}
+
+/// A proxy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "mode")]
+#[non_exhaustive]
+pub enum ProviderProxy {
+    /// The environment's.
+    EnvProxy,
+    /// This one, whatever the environment says.
+    ExplicitProxy {
+        /// `http://` or `https://`, host and port.
+        url: String,
+    },
+    /// None, whatever the environment says.
+    NoProxy,
+}
+
+/// Whom to trust.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ProviderTls {
+    /// A PEM file of root certificates that are trusted besides the usual ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<std::path::PathBuf>,
 }
 
 /// What a model can do, where known. Nothing known: no check.

@@ -20,8 +20,8 @@ pub use gateway::{
 };
 pub use keys::{
     Agent, AgentSettings, Agents, Auth, AuthMode, Classifier, Config, Cooldowns, Limits, ModelEntry,
-    ModelFacts, Models, OperatorRule, Overrides, Profile, Provider, ProviderApi, RetryInPlace, RunRetries,
-    UserPin,
+    ModelFacts, Models, OperatorRule, Overrides, Profile, Provider, ProviderApi, ProviderProxy,
+    ProviderRequest, ProviderTls, RetryInPlace, RunRetries, UserPin,
 };
 pub use load::{LoadError, Loaded, load, load_text};
 pub use schema::json_schema;

@@ -1,14 +1,16 @@
 //! From a response to a reply, for any dialect: bytes are pulled, cut and decoded, and the end is an honest one.
 
+use crate::frames::{Frames, Look, Trouble};
 use crate::lines::LineParser;
-use crate::sse::EventTooLong;
 use crate::{Exchange, SseEvent, SseParser};
+use bytes::Bytes;
 use failover_classify::Surface;
 use failover_provider::{
-    AttemptFailure, BodyCapture, ChatReply, FailureCause, FinishReason, Progress, Reply, ReplyEvent,
-    ReplyHead, ReplyStream,
+    AttemptFailure, BodyCapture, ChatReply, Dialect, FailureCause, FinishReason, NativeFrame, Progress,
+    Reply, ReplyEvent, ReplyHead, ReplyStream,
 };
 use failover_types::{ProviderId, Timestamp};
+use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt, stream};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -106,13 +108,37 @@ fn look(bytes: &[u8]) -> Looks {
 ///
 /// Cancel safe in that the connection closes; what was read is lost.
 pub async fn receive(
-    mut exchange: Exchange,
+    exchange: Exchange,
     provider: &ProviderId,
     status: u16,
-    decoder: impl Decode,
+    mut decoder: impl Decode,
     head: ReplyHead,
     streamed: bool,
 ) -> Result<Reply, AttemptFailure> {
+    let answered = Answered { head, ..Answered::default() };
+    let lines = decoder.framing() == Framing::Lines;
+    match begin(exchange, status, lines && streamed).await? {
+        Begun::Json(exchange, body) => {
+            let reply = whole(&body, provider, &mut decoder, answered);
+            reply.map(Reply::Complete).map_err(|fault| no_answer(&exchange, &fault, &body))
+        }
+        Begun::Events(exchange, read) => {
+            let streaming = Streaming::new(exchange, Events::new(decoder), answered, read);
+            events_reply(streaming, provider, streamed).await
+        }
+    }
+}
+
+/// A body that may be an answer.
+enum Begun {
+    /// A whole document.
+    Json(Exchange, Bytes),
+    /// A stream, of which so much was read.
+    Events(Exchange, Bytes),
+}
+
+/// Reads as much of a body as tells what it is. `lines` says that JSON is a stream of lines.
+async fn begin(mut exchange: Exchange, status: u16, lines: bool) -> Result<Begun, AttemptFailure> {
     if !(200..300).contains(&status) {
         return Err(exchange.refused(b"").await);
     }
@@ -120,34 +146,36 @@ pub async fn receive(
         // None was asked for.
         return Err(exchange.refused(b"").await.with_code("unexpected_content_encoding"));
     }
-    let mut read = Vec::new();
+    let mut read = Bytes::new();
     while look(&read) == Looks::Undecided {
         match exchange.first_chunk().await? {
-            Some(bytes) => read.extend_from_slice(&bytes),
+            Some(bytes) if read.is_empty() => read = bytes,
+            Some(bytes) => read = [read, bytes].concat().into(),
             None => break,
         }
     }
-    let lines = decoder.framing() == Framing::Lines;
-    let answered = Answered { head, ..Answered::default() };
     match look(&read) {
-        Looks::Json if !(lines && streamed) => {
-            let body = exchange.read_whole(read).await?;
-            whole(&body, provider, decoder, answered).map(Reply::Complete).map_err(|fault| match fault {
-                Fault::Error(_) => exchange.failure(Surface::Http, &body),
-                Fault::Finish(word) => failed_finish(&exchange, Surface::Http, &word),
-            })
+        Looks::Json if !lines => {
+            let body = exchange.read_whole(read.into()).await?;
+            Ok(Begun::Json(exchange, body.into()))
         }
-        Looks::Events | Looks::Json => {
-            stream_reply(Streaming::new(exchange, decoder, answered, &read), provider, streamed).await
-        }
+        Looks::Events | Looks::Json => Ok(Begun::Events(exchange, read)),
         Looks::Undecided | Looks::Other => Err(exchange.refused(&read).await),
+    }
+}
+
+/// The failure of a whole body that is no answer.
+fn no_answer(exchange: &Exchange, fault: &Fault, body: &[u8]) -> AttemptFailure {
+    match fault {
+        Fault::Error(_) => exchange.failure(Surface::Http, body),
+        Fault::Finish(word) => failed_finish(exchange, Surface::Http, word),
     }
 }
 
 fn whole(
     body: &[u8],
     provider: &ProviderId,
-    mut decoder: impl Decode,
+    decoder: &mut impl Decode,
     mut answered: Answered,
 ) -> Result<ChatReply, Fault> {
     let text = String::from_utf8_lossy(body);
@@ -166,18 +194,86 @@ fn whole(
     reply.now_or_never().and_then(Result::ok).ok_or(Fault::Error(String::new()))
 }
 
-async fn stream_reply<D: Decode>(
-    mut streaming: Streaming<D>,
+/// As [`receive`], for a request that was passed through in its caller's own words: the answer keeps the provider's
+/// bytes. A stream is looked at by `look` and passed on; `decoder` reads whole answers, and what came of a stream
+/// that fails.
+///
+/// # Errors
+///
+/// As [`receive`].
+///
+/// # Cancel safety
+///
+/// As [`receive`].
+pub async fn receive_native(
+    exchange: Exchange,
+    provider: &ProviderId,
+    status: u16,
+    mut decoder: impl Decode,
+    look: impl Look,
+    passing: Passing,
+) -> Result<Reply, AttemptFailure> {
+    let Passing { dialect, head, streamed } = passing;
+    let answered = Answered { head, ..Answered::default() };
+    let (exchange, read) = match begin(exchange, status, false).await? {
+        Begun::Json(exchange, body) => {
+            let reply = whole(&body, provider, &mut decoder, answered);
+            let reply = reply.map_err(|fault| no_answer(&exchange, &fault, &body))?;
+            return Ok(Reply::Complete(reply.with_native(body)));
+        }
+        Begun::Events(exchange, read) => (exchange, read),
+    };
+    if !streamed {
+        let streaming = Streaming::new(exchange, Events::new(decoder), answered, read);
+        return events_reply(streaming, provider, false).await;
+    }
+    let mut streaming = Streaming::new(exchange, Frames::new(look), answered, read);
+    let begun = streaming.begin().await?;
+    let head = streaming.answered.head.clone();
+    let frames = stream::iter(begun.into_iter().map(Ok)).chain(rest(streaming));
+    let read = Box::new(move |bytes: &Bytes| read_frames(&mut decoder, bytes));
+    Ok(Reply::Stream(ReplyStream::of_frames(provider.clone(), dialect, frames, read).with_head(head)))
+}
+
+/// What [`receive_native`] is told of the request.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "arguments by name")]
+pub struct Passing {
+    /// What both sides speak.
+    pub dialect: Dialect,
+    /// What is known of the answer already.
+    pub head: ReplyHead,
+    /// Whether the answer was wanted piece by piece.
+    pub streamed: bool,
+}
+
+/// The content of frames that were passed on unread.
+fn read_frames(decoder: &mut impl Decode, bytes: &[u8]) -> Vec<ReplyEvent> {
+    let (mut parser, mut answered) = (SseParser::new(), Answered::default());
+    let pushed = parser.push(bytes);
+    while let (Ok(()), Some(event)) = (&pushed, parser.next_event()) {
+        if decoder.event(&event, &mut answered).is_err() {
+            break;
+        }
+    }
+    answered.ready.into_iter().filter(ReplyEvent::is_content).collect()
+}
+
+fn rest<R: Read>(streaming: Streaming<R>) -> impl Stream<Item = Result<R::Item, AttemptFailure>> + Send {
+    stream::unfold(streaming, |mut streaming| async move {
+        let item = streaming.next().await?;
+        Some((item, streaming))
+    })
+}
+
+async fn events_reply<D: Decode>(
+    mut streaming: Streaming<Events<D>>,
     provider: &ProviderId,
     wanted: bool,
 ) -> Result<Reply, AttemptFailure> {
     let begun = streaming.begin().await?;
     let head = streaming.answered.head.clone();
-    let rest = stream::unfold(streaming, |mut streaming| async move {
-        let event = streaming.next().await?;
-        Some((event, streaming))
-    });
-    let events = stream::iter(begun.into_iter().map(Ok)).chain(rest);
+    let events = stream::iter(begun.into_iter().map(Ok)).chain(rest(streaming));
     let reply = ReplyStream::new(provider.clone(), events).with_head(head);
     if wanted {
         return Ok(Reply::Stream(reply));
@@ -187,32 +283,112 @@ async fn stream_reply<D: Decode>(
     whole.map(Reply::Complete).map_err(|failure| failure.with_progress(Progress::Answered))
 }
 
+/// Makes items for the caller of a stream's bytes.
+trait Read: Send + 'static {
+    type Item: Send + 'static;
+
+    /// Takes the next bytes, and reads what is complete.
+    fn push(&mut self, bytes: Bytes, answered: &mut Answered) -> Result<(), Trouble>;
+
+    /// Says that the stream has ended.
+    fn end(&mut self, answered: &mut Answered) -> Result<(), Trouble>;
+
+    fn pop(&mut self, answered: &mut Answered) -> Option<Self::Item>;
+
+    /// The item that says that the answer is complete; `ended` says that the stream had its own end.
+    fn last(&mut self, finish: FinishReason, ended: bool) -> Self::Item;
+
+    fn is_content(item: &Self::Item) -> bool;
+}
+
 /// Cuts bytes the way of a dialect.
 enum Parser {
     Events(SseParser),
     Lines(LineParser),
 }
 
-impl Parser {
-    fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
-        match self {
-            Self::Events(parser) => parser.push(bytes),
-            Self::Lines(parser) => parser.push(bytes),
-        }
+/// Reads neutral events.
+struct Events<D> {
+    parser: Parser,
+    decoder: D,
+}
+
+impl<D: Decode> Events<D> {
+    fn new(decoder: D) -> Self {
+        let parser = match decoder.framing() {
+            Framing::Events => Parser::Events(SseParser::new()),
+            Framing::Lines => Parser::Lines(LineParser::default()),
+        };
+        Self { parser, decoder }
     }
 
-    fn next_event(&mut self) -> Option<SseEvent> {
-        match self {
-            Self::Events(parser) => parser.next_event(),
-            Self::Lines(parser) => parser.next_line(),
+    fn decode(&mut self, answered: &mut Answered) -> Result<(), Trouble> {
+        while !answered.done {
+            let event = match &mut self.parser {
+                Parser::Events(parser) => parser.next_event(),
+                Parser::Lines(parser) => parser.next_line(),
+            };
+            let Some(event) = event else { break };
+            self.decoder.event(&event, answered).map_err(Trouble::Fault)?;
         }
+        Ok(())
+    }
+}
+
+impl<D: Decode> Read for Events<D> {
+    type Item = ReplyEvent;
+
+    fn push(&mut self, bytes: Bytes, answered: &mut Answered) -> Result<(), Trouble> {
+        let pushed = match &mut self.parser {
+            Parser::Events(parser) => parser.push(&bytes),
+            Parser::Lines(parser) => parser.push(&bytes),
+        };
+        let decoded = self.decode(answered);
+        pushed.map_err(Trouble::TooLong).and(decoded)
     }
 
-    fn end(&mut self) {
-        match self {
-            Self::Events(parser) => parser.end(),
-            Self::Lines(parser) => parser.end(),
+    fn end(&mut self, answered: &mut Answered) -> Result<(), Trouble> {
+        match &mut self.parser {
+            Parser::Events(parser) => parser.end(),
+            Parser::Lines(parser) => parser.end(),
         }
+        self.decode(answered)
+    }
+
+    fn pop(&mut self, answered: &mut Answered) -> Option<ReplyEvent> {
+        answered.ready.pop_front()
+    }
+
+    fn last(&mut self, finish: FinishReason, _ended: bool) -> ReplyEvent {
+        ReplyEvent::Finish(finish)
+    }
+
+    fn is_content(item: &ReplyEvent) -> bool {
+        item.is_content()
+    }
+}
+
+impl<L: Look> Read for Frames<L> {
+    type Item = NativeFrame;
+
+    fn push(&mut self, bytes: Bytes, answered: &mut Answered) -> Result<(), Trouble> {
+        self.push(bytes, answered)
+    }
+
+    fn end(&mut self, answered: &mut Answered) -> Result<(), Trouble> {
+        self.end(answered)
+    }
+
+    fn pop(&mut self, _answered: &mut Answered) -> Option<NativeFrame> {
+        self.pop()
+    }
+
+    fn last(&mut self, finish: FinishReason, ended: bool) -> NativeFrame {
+        self.last(finish, ended)
+    }
+
+    fn is_content(item: &NativeFrame) -> bool {
+        item.content
     }
 }
 
@@ -226,63 +402,58 @@ enum Stage {
     Over,
 }
 
-struct Streaming<D> {
+struct Streaming<R> {
     exchange: Exchange,
-    parser: Parser,
-    decoder: D,
+    reader: R,
     answered: Answered,
     stage: Stage,
     /// The bytes ended before the decoder said that nothing follows.
     cut: bool,
-    /// Comes after the events that are ready.
+    /// Content came.
+    content: bool,
+    /// Since when more is waited for.
+    waiting: Option<Timestamp>,
+    /// Comes after the items that are ready.
     failure: Option<AttemptFailure>,
     /// What came before the first content: the body of a failure, should it be one.
     raw: BodyCapture,
 }
 
-impl<D: Decode> Streaming<D> {
+impl<R: Read> Streaming<R> {
     /// Goes on with an exchange of whose body `read` was read already.
-    fn new(exchange: Exchange, decoder: D, answered: Answered, read: &[u8]) -> Self {
-        let parser = match decoder.framing() {
-            Framing::Events => Parser::Events(SseParser::new()),
-            Framing::Lines => Parser::Lines(LineParser::default()),
-        };
+    fn new(exchange: Exchange, reader: R, answered: Answered, read: Bytes) -> Self {
         let (stage, raw) = (Stage::FirstContent, BodyCapture::new());
-        let mut this = Self { exchange, parser, decoder, answered, stage, cut: false, failure: None, raw };
+        let (cut, content, waiting, failure) = (false, false, None, None);
+        let mut this = Self { exchange, reader, answered, stage, cut, content, waiting, failure, raw };
         this.take(read);
         this
     }
 
-    /// The events up to and with the first content.
-    async fn begin(&mut self) -> Result<Vec<ReplyEvent>, AttemptFailure> {
-        let mut events = Vec::new();
-        loop {
+    /// The items up to and with the first content.
+    async fn begin(&mut self) -> Result<Vec<R::Item>, AttemptFailure> {
+        let mut items = Vec::new();
+        while !self.content {
             match self.next().await {
-                Some(Ok(ReplyEvent::Finish(finish))) => return Err(self.empty(Some(&finish))),
-                Some(Ok(event)) => {
-                    let content = event.is_content();
-                    events.push(event);
-                    if content {
-                        self.raw = BodyCapture::new();
-                        if self.stage == Stage::FirstContent {
-                            self.stage = Stage::Content;
-                        }
-                        return Ok(events);
-                    }
-                }
-                Some(Err(failure)) => return Err(failure),
+                Some(item) => items.push(item?),
                 None => return Err(self.empty(None)),
             }
         }
+        Ok(items)
     }
 
-    /// The next event; `None` after the last one.
-    async fn next(&mut self) -> Option<Result<ReplyEvent, AttemptFailure>> {
-        // Only waiting counts: a slow reader does not make the provider late, and heartbeats do not make it early.
-        let since = self.exchange.now();
+    /// The next item; `None` after the last one.
+    async fn next(&mut self) -> Option<Result<R::Item, AttemptFailure>> {
         loop {
-            if let Some(event) = self.answered.ready.pop_front() {
-                return Some(Ok(event));
+            if let Some(item) = self.reader.pop(&mut self.answered) {
+                if R::is_content(&item) {
+                    self.waiting = None;
+                    self.content = true;
+                    if self.stage == Stage::FirstContent {
+                        self.stage = Stage::Content;
+                        self.raw = BodyCapture::new();
+                    }
+                }
+                return Some(Ok(item));
             }
             if let Some(failure) = self.failure.take() {
                 self.stage = Stage::Over;
@@ -294,6 +465,8 @@ impl<D: Decode> Streaming<D> {
             if self.answered.finish.is_some() && matches!(self.stage, Stage::FirstContent | Stage::Content) {
                 self.stage = Stage::Trailer(self.exchange.now().after(GRACE));
             }
+            // Only waiting counts: a slow reader does not make the provider late, and heartbeats do not make it early.
+            let since = *self.waiting.get_or_insert_with(|| self.exchange.now());
             let chunk = match self.stage {
                 Stage::FirstContent => self.exchange.first_chunk().await,
                 Stage::Content => self.exchange.next_chunk(since).await,
@@ -301,10 +474,10 @@ impl<D: Decode> Streaming<D> {
                 Stage::Over => return None,
             };
             match chunk {
-                Ok(Some(bytes)) => self.take(&bytes),
+                Ok(Some(bytes)) => self.take(bytes),
                 Ok(None) => {
-                    self.parser.end();
-                    self.decode();
+                    let ended = self.reader.end(&mut self.answered);
+                    self.fail(ended);
                     self.cut = !std::mem::replace(&mut self.answered.done, true);
                 }
                 Err(failure) => self.failure = Some(failure),
@@ -312,39 +485,41 @@ impl<D: Decode> Streaming<D> {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: Bytes) {
         if self.stage == Stage::FirstContent {
-            self.raw.push(bytes);
+            self.raw.push(&bytes);
         }
-        if let Err(error) = self.parser.push(bytes) {
-            let failure = self.exchange.failure(Surface::StreamEvent, b"");
-            self.failure = Some(failure.with_causes(vec![FailureCause::new(error.to_string())]));
-        }
-        self.decode();
+        let read = self.reader.push(bytes, &mut self.answered);
+        self.fail(read);
     }
 
-    fn decode(&mut self) {
-        while self.failure.is_none() && !self.answered.done {
-            let Some(event) = self.parser.next_event() else { return };
-            if let Err(fault) = self.decoder.event(&event, &mut self.answered) {
-                self.failure = Some(match fault {
-                    Fault::Error(data) => self.exchange.failure(Surface::StreamEvent, data.as_bytes()),
-                    Fault::Finish(word) => failed_finish(&self.exchange, Surface::StreamEvent, &word),
-                });
+    fn fail(&mut self, outcome: Result<(), Trouble>) {
+        let Err(trouble) = outcome else { return };
+        let surface = Surface::StreamEvent;
+        self.failure = Some(match trouble {
+            Trouble::Fault(Fault::Error(data)) => self.exchange.failure(surface, data.as_bytes()),
+            Trouble::Fault(Fault::Finish(word)) => failed_finish(&self.exchange, surface, &word),
+            Trouble::TooLong(error) => {
+                self.exchange.failure(surface, b"").with_causes(vec![FailureCause::new(error.to_string())])
             }
-        }
+        });
     }
 
     /// The end of the stream: a finish marker, or the lack of it.
-    fn finish(&mut self) -> Option<Result<ReplyEvent, AttemptFailure>> {
+    fn finish(&mut self) -> Option<Result<R::Item, AttemptFailure>> {
         if self.stage == Stage::Over {
             return None;
         }
-        let before_content = self.stage == Stage::FirstContent;
         self.stage = Stage::Over;
+        if !self.content {
+            let finish = self.answered.finish.take();
+            return Some(Err(self.empty(finish.as_ref())));
+        }
         Some(match self.answered.finish.take() {
-            Some(finish) => Ok(ReplyEvent::Finish(finish)),
-            None if before_content => Err(self.empty(None)),
+            Some(finish) => {
+                self.exchange.settle();
+                Ok(self.reader.last(finish, !self.cut))
+            }
             None => Err(self
                 .exchange
                 .failure(Surface::Transport, b"")

@@ -1,6 +1,7 @@
 //! The transport over hyper: one shared pool, rustls with ring, nothing repeated.
 
 use crate::error::DnsError;
+use crate::proxy::{ProxyConfig, Route};
 use crate::transport::{Connected, ResponseBody, Transport};
 use crate::{TransportError, TransportErrorKind};
 use async_trait::async_trait;
@@ -13,10 +14,14 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -30,32 +35,101 @@ const MAX_HEAD_BYTES: usize = 256 * 1024;
 
 /// Why a transport could not be made.
 #[derive(Debug, thiserror::Error)]
-#[error("tls cannot be set up on this machine")]
-pub struct BuildError(#[from] rustls::Error);
+#[non_exhaustive]
+pub enum BuildError {
+    /// The TLS library cannot be set up.
+    #[error("tls cannot be set up on this machine")]
+    Tls(#[from] rustls::Error),
+    /// A root certificate cannot be used.
+    #[error("not a PEM file of certificates that can be trusted")]
+    Roots,
+}
+
+/// How a transport reaches providers.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct TransportConfig {
+    proxy: ProxyConfig,
+    roots: Vec<CertificateDer<'static>>,
+}
+
+impl TransportConfig {
+    /// No proxy, and the Mozilla root certificates.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Goes through proxies.
+    pub fn proxy(mut self, proxy: ProxyConfig) -> Self {
+        self.proxy = proxy;
+        self
+    }
+
+    /// Trusts the certificates of a PEM file besides the Mozilla roots.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::Roots`] where it holds none, or a broken one.
+    pub fn roots_pem(mut self, pem: &[u8]) -> Result<Self, BuildError> {
+        let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        let read = read.ok().filter(|read| !read.is_empty()).ok_or(BuildError::Roots)?;
+        self.roots.extend(read);
+        Ok(self)
+    }
+
+    fn tls(&self) -> Result<ClientConfig, BuildError> {
+        let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        for root in &self.roots {
+            roots.add(root.clone()).map_err(|_| BuildError::Roots)?;
+        }
+        // The provider of cryptography is named: rustls panics where two are compiled in and none is chosen.
+        Ok(ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth())
+    }
+}
 
 /// HTTP/1.1 and HTTP/2 over TCP and TLS. Cheap to clone; clones share one pool of connections.
 #[derive(Clone)]
 pub struct HyperTransport {
-    client: Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>,
+    client: Client<HttpsConnector<Route>, Full<Bytes>>,
+    proxy: ProxyConfig,
 }
 
 impl HyperTransport {
-    /// A transport that trusts the Mozilla root certificates. Must be used within a tokio runtime.
+    /// A transport without proxies that trusts the Mozilla root certificates. Must be used within a tokio runtime.
     ///
     /// # Errors
     ///
     /// [`BuildError`] where the TLS library cannot offer its protocol versions.
     pub fn new() -> Result<Self, BuildError> {
+        Self::with(TransportConfig::new())
+    }
+
+    /// A transport of this config. Must be used within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] where a root certificate cannot be used, or the TLS library cannot offer its protocol versions.
+    pub fn with(config: TransportConfig) -> Result<Self, BuildError> {
+        let tls = config.tls()?;
         let mut tcp = HttpConnector::new_with_resolver(Resolver);
         tcp.enforce_http(false);
+        // Requests are small and written at once: waiting for more to send only costs time.
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(KEEPALIVE));
-        // The provider of cryptography is named: rustls panics where two are compiled in and none is chosen.
+        let to_proxy = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.clone())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp.clone());
+        let proxy = config.proxy;
         let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())?
+            .with_tls_config(tls)
             .https_or_http()
             .enable_all_versions()
-            .wrap_connector(tcp);
+            .wrap_connector(Route { proxy: proxy.clone(), tcp, to_proxy });
         let client = Client::builder(TokioExecutor::new())
             // One owner of retries, and it is not this one.
             .retry_canceled_requests(false)
@@ -64,7 +138,7 @@ impl HyperTransport {
             .pool_max_idle_per_host(POOL_IDLE_PER_HOST)
             .http1_max_buf_size(MAX_HEAD_BYTES)
             .build(connector);
-        Ok(Self { client })
+        Ok(Self { client, proxy })
     }
 }
 
@@ -82,6 +156,9 @@ impl Transport for HyperTransport {
         connected: Connected,
     ) -> Result<http::Response<ResponseBody>, TransportError> {
         let mut request = request.map(Full::new);
+        if let Some(value) = self.proxy.authorization(request.uri()) {
+            request.headers_mut().insert(http::header::PROXY_AUTHORIZATION, value);
+        }
         let mut captured = capture_connection(&mut request);
         let watch = async {
             // Also ends where no connection comes about.
@@ -114,7 +191,7 @@ fn read(error: &Error) -> TransportError {
 
 /// The system's resolver, with its failures marked as such.
 #[derive(Clone, Copy, Debug)]
-struct Resolver;
+pub(crate) struct Resolver;
 
 type Resolved = Result<std::vec::IntoIter<SocketAddr>, DnsError>;
 

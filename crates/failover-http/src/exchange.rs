@@ -7,8 +7,8 @@ use failover_provider::{
     AttemptFailure, AttemptLimits, AttemptScope, BodyCapture, FailureCause, Limit, Progress,
 };
 use failover_types::{Clock, ProviderId, Secret, Timestamp};
-use futures_util::StreamExt;
 use futures_util::future::{Either, select};
+use futures_util::{FutureExt, StreamExt};
 use std::fmt;
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -21,6 +21,9 @@ pub const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES: u64 = 1024 * 1024;
 /// How long the body of an error is waited for: its status is known already.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the end of a body is waited for once its answer is complete.
+const SETTLE: Duration = Duration::from_millis(250);
 
 /// One request and its response. Dropping it closes the connection.
 pub struct Exchange {
@@ -208,6 +211,23 @@ impl Exchange {
                 return Err(failure);
             }
         }
+    }
+
+    /// Says that the answer is complete. What the server sends after it (the end of the body, mostly) is read for a
+    /// moment, so that the connection can be used again; a server that goes on sending is left.
+    pub(crate) fn settle(&mut self) {
+        let Some(mut body) = self.body.take() else { return };
+        loop {
+            match body.next().now_or_never() {
+                Some(Some(Ok(_))) => {}
+                Some(_) => return,
+                None => break,
+            }
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let drained = async move { while let Some(Ok(_)) = body.next().await {} };
+        // Nobody waits for it, and it ends by itself.
+        drop(runtime.spawn(tokio::time::timeout(SETTLE, drained)));
     }
 
     /// A failure with what is known so far, and this body.

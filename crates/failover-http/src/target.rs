@@ -54,6 +54,11 @@ impl TargetConfig {
         self
     }
 
+    /// Whether an address was given.
+    pub fn has_base_url(&self) -> bool {
+        self.base_url.is_some()
+    }
+
     /// Sends a header with every request.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
@@ -142,14 +147,14 @@ impl Target {
     pub fn post(
         &self,
         path: &str,
-        body: String,
+        body: impl Into<Bytes>,
         accept: &'static str,
         scope: &AttemptScope<'_>,
     ) -> Result<Request<Bytes>, AttemptFailure> {
         let enterprise = scope.credential.and_then(|credential| credential.enterprise_url.as_deref());
         let uri = join(enterprise.unwrap_or(&self.base), path)
             .ok_or_else(|| self.local("the provider's base URL and the model's name make no address"))?;
-        let mut request = Request::new(Bytes::from(body));
+        let mut request = Request::new(body.into());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = uri;
         let headers = request.headers_mut();

@@ -1,12 +1,13 @@
 //! The adapter: one attempt over HTTP.
 
 use crate::decode::Decoder;
-use crate::map::map;
+use crate::look::Glancer;
+use crate::map::{TOOL_IDS, map};
 use async_trait::async_trait;
 use failover_classify::{ProviderRules, RuleTable};
-use failover_http::{Exchange, Target, TargetConfig, TargetError, receive};
+use failover_http::{Exchange, Passing, Target, TargetConfig, TargetError, receive, receive_native};
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, Origin, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
@@ -49,10 +50,25 @@ impl ProviderAdapter for Anthropic {
         &RULES
     }
 
+    fn dialect(&self) -> Option<Dialect> {
+        Some(Dialect::AnthropicMessages)
+    }
+
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
-        let mapped = map(request, &scope).map_err(|error| self.target.local(&error.to_string()))?;
+        let native = request.native.as_ref().filter(|native| native.dialect == Dialect::AnthropicMessages);
+        // Passed through where nothing in it belongs elsewhere.
+        let native = native.filter(|_| request.passes_unchanged(&scope, TOOL_IDS));
+        let mut head = ReplyHead::default();
+        let body = match native {
+            Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
+            None => map(request, &scope).map_err(|error| error.to_string()).map(|mapped| {
+                head.losses = mapped.losses;
+                mapped.body.into()
+            }),
+        };
+        let body = body.map_err(|error| self.target.local(&error))?;
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
-        let mut http = self.target.post("/messages", mapped.body, accept, &scope)?;
+        let mut http = self.target.post("/messages", body, accept, &scope)?;
         let headers = http.headers_mut();
         headers.entry(VERSION).or_insert(HeaderValue::from_static("2023-06-01"));
         if let Some(credential) = scope.credential {
@@ -65,9 +81,11 @@ impl ProviderAdapter for Anthropic {
         }
         let mut exchange = Exchange::new(self.id(), &scope);
         let status = exchange.send(self.target.transport(), http).await?;
-        let mut head = ReplyHead::default();
-        head.losses = mapped.losses;
-        let origin = Origin::new(self.id().clone()).with_model(scope.model.model());
-        receive(exchange, self.id(), status, Decoder::new(origin), head, request.stream).await
+        let decoder = Decoder::new(Origin::new(self.id().clone()).with_model(scope.model.model()));
+        if native.is_some() {
+            let passing = Passing { dialect: Dialect::AnthropicMessages, head, streamed: request.stream };
+            return receive_native(exchange, self.id(), status, decoder, Glancer::default(), passing).await;
+        }
+        receive(exchange, self.id(), status, decoder, head, request.stream).await
     }
 }

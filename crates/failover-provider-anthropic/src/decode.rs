@@ -57,7 +57,7 @@ struct Block {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Counts {
+pub(crate) struct Counts {
     #[serde(rename = "input_tokens")]
     input: Option<u64>,
     #[serde(rename = "output_tokens")]
@@ -75,16 +75,38 @@ struct Call {
     index: u32,
 }
 
+/// Adds up token counts.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(Counts);
+
+impl Counter {
+    /// Counts are cumulative, and later events name only those that changed.
+    pub(crate) fn count(&mut self, counts: Option<Counts>, answered: &mut Answered) {
+        let Some(new) = counts else { return };
+        let old = &mut self.0;
+        old.input = new.input.or(old.input);
+        old.output = new.output.or(old.output);
+        old.cache_read = new.cache_read.or(old.cache_read);
+        old.cache_creation = new.cache_creation.or(old.cache_creation);
+        let count = |count: Option<u64>| count.unwrap_or_default();
+        let input =
+            count(old.input).saturating_add(count(old.cache_read)).saturating_add(count(old.cache_creation));
+        let mut usage = Usage::new(input, count(old.output));
+        usage.cached_input = old.cache_read;
+        answered.ready.push_back(ReplyEvent::Usage(usage));
+    }
+}
+
 /// Reads answers of the Messages API.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     origin: Origin,
-    counts: Counts,
+    counter: Counter,
     calls: u32,
     open_call: Option<Call>,
 }
 
-fn finish(word: &str) -> FinishReason {
+pub(crate) fn finish(word: &str) -> FinishReason {
     match word {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
@@ -96,27 +118,11 @@ fn finish(word: &str) -> FinishReason {
 
 impl Decoder {
     pub(crate) fn new(origin: Origin) -> Self {
-        Self { origin, counts: Counts::default(), calls: 0, open_call: None }
+        Self { origin, counter: Counter::default(), calls: 0, open_call: None }
     }
 
     fn opaque(&self, name: &str, value: Json) -> Opaque {
         Opaque::new(self.origin.clone(), name, value)
-    }
-
-    /// Counts are cumulative, and later events name only those that changed.
-    fn count(&mut self, counts: Option<Counts>, answered: &mut Answered) {
-        let Some(new) = counts else { return };
-        let old = &mut self.counts;
-        old.input = new.input.or(old.input);
-        old.output = new.output.or(old.output);
-        old.cache_read = new.cache_read.or(old.cache_read);
-        old.cache_creation = new.cache_creation.or(old.cache_creation);
-        let count = |count: Option<u64>| count.unwrap_or_default();
-        let input =
-            count(old.input).saturating_add(count(old.cache_read)).saturating_add(count(old.cache_creation));
-        let mut usage = Usage::new(input, count(old.output));
-        usage.cached_input = old.cache_read;
-        answered.ready.push_back(ReplyEvent::Usage(usage));
     }
 
     fn proof(&self, signature: &str, answered: &mut Answered) {
@@ -192,7 +198,7 @@ impl Decode for Decoder {
                 let message = event.message.unwrap_or_default();
                 answered.head.id = message.id;
                 answered.head.model = message.model;
-                self.count(message.usage, answered);
+                self.counter.count(message.usage, answered);
             }
             "content_block_start" => {
                 if let Some(block) = &event.content_block {
@@ -203,7 +209,7 @@ impl Decode for Decoder {
             "message_delta" => {
                 let word = event.delta.and_then(|delta| delta.stop_reason);
                 answered.finish = word.as_deref().map(finish).or(answered.finish.take());
-                self.count(event.usage, answered);
+                self.counter.count(event.usage, answered);
             }
             "message_stop" => answered.done = true,
             _ => {}
@@ -223,7 +229,7 @@ impl Decode for Decoder {
         answered.head.id = message.id;
         answered.head.model = message.model;
         answered.finish = message.stop_reason.as_deref().map(finish);
-        self.count(message.usage, answered);
+        self.counter.count(message.usage, answered);
         Ok(())
     }
 }

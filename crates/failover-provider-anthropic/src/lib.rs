@@ -11,6 +11,7 @@
 
 mod adapter;
 mod decode;
+mod look;
 mod map;
 
 pub use adapter::{Anthropic, BASE_URL, DEFAULT_MAX_TOKENS};

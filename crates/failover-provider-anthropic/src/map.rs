@@ -8,7 +8,7 @@ use failover_provider::{
 use serde_json::{Value, json};
 
 /// What the API accepts as the id of a tool call; it names the letters but no length, so a short one.
-const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
+pub(crate) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 
 /// The body to send, and what of the request has no place in it.
 pub(crate) struct Mapped {

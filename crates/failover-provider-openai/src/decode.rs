@@ -1,33 +1,18 @@
-//! Events of a stream, turned into neutral ones. No I/O.
+//! What servers send, turned into neutral events. No I/O.
 
 use crate::facts::Facts;
 use crate::wire::{Body, Choice, Delta, Ending, ending, text_or_raw};
-use failover_http::SseEvent;
-use failover_provider::{FinishReason, Json, Opaque, Origin, ReplyEvent, ReplyHead, ToolCallDelta};
+use failover_http::{Answered, Decode, Fault, SseEvent};
+use failover_provider::{Json, Opaque, Origin, ReplyEvent, ToolCallDelta};
 use std::collections::VecDeque;
 
 /// How much of the reasoning to be sent back is kept, in bytes.
 const MAX_PROOF_BYTES: usize = 1024 * 1024;
 
-/// A stream that says itself that it failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// An error event, as it came.
-    Event(String),
-    /// A finish reason that means "failed".
-    Finish(String),
-}
-
-/// Gathers what a stream says.
+/// Reads answers of the dialect.
 pub(crate) struct Decoder {
     origin: Origin,
     returns_reasoning: Option<&'static str>,
-    pub(crate) head: ReplyHead,
-    pub(crate) ready: VecDeque<ReplyEvent>,
-    pub(crate) finish: Option<FinishReason>,
-    /// The sentinel came: nothing follows.
-    pub(crate) done: bool,
-    pub(crate) malformed: u32,
     /// Ids of the calls, by index, for servers that leave the index out.
     calls: Vec<String>,
     proof: Vec<String>,
@@ -35,73 +20,49 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub(crate) fn new(origin: Origin, facts: &Facts, head: ReplyHead) -> Self {
-        Self {
-            origin,
-            returns_reasoning: facts.returns_reasoning,
-            head,
-            ready: VecDeque::new(),
-            finish: None,
-            done: false,
-            malformed: 0,
-            calls: Vec::new(),
-            proof: Vec::new(),
-            proof_bytes: 0,
-        }
+    pub(crate) fn new(origin: Origin, facts: &Facts) -> Self {
+        let returns_reasoning = facts.returns_reasoning;
+        Self { origin, returns_reasoning, calls: Vec::new(), proof: Vec::new(), proof_bytes: 0 }
     }
 
-    /// Takes one event. A malformed one is skipped and counted.
-    pub(crate) fn take(&mut self, event: &SseEvent) -> Result<(), Fault> {
-        let data = event.data.trim();
-        if event.event == "error" {
-            return Err(Fault::Event(data.to_owned()));
-        }
-        if data == "[DONE]" {
-            self.done = true;
-            return Ok(());
-        }
-        if data.is_empty() {
-            return Ok(());
-        }
-        let Ok(body) = serde_json::from_str::<Body>(data) else {
-            self.malformed += 1;
-            tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
-            return Ok(());
-        };
+    fn body(&mut self, data: &str, body: Body, answered: &mut Answered) -> Result<(), Fault> {
         if body.error.is_some() || body.choices.iter().flatten().any(|choice| choice.error.is_some()) {
-            return Err(Fault::Event(data.to_owned()));
+            return Err(Fault::Error(data.to_owned()));
         }
-        self.head.id = self.head.id.take().or_else(|| body.id_text());
-        self.head.model = self.head.model.take().or(body.model);
+        answered.head.id = answered.head.id.take().or_else(|| body.id_text());
+        answered.head.model = answered.head.model.take().or(body.model);
         let first = body.choices.unwrap_or_default().into_iter().find(|choice| choice.index == 0);
-        let failed = first.map_or(Ok(()), |choice| self.choice(&choice));
+        let failed = first.map_or(Ok(()), |choice| self.choice(&choice, answered));
         if let Some(counts) = body.usage {
-            self.ready.push_back(ReplyEvent::Usage(counts.usage()));
+            answered.ready.push_back(ReplyEvent::Usage(counts.usage()));
         }
         failed
     }
 
-    fn choice(&mut self, choice: &Choice) -> Result<(), Fault> {
+    fn choice(&mut self, choice: &Choice, answered: &mut Answered) -> Result<(), Fault> {
         if let Some(delta) = &choice.delta {
-            self.delta(delta);
+            self.delta(delta, &mut answered.ready);
         }
         match choice.finish_reason.as_deref().filter(|word| !word.is_empty()).map(ending) {
             Some(Ending::Failed(word)) => Err(Fault::Finish(word)),
             Some(Ending::Finished(finish)) => {
-                self.finish = Some(finish);
+                if let Some(proof) = self.take_proof() {
+                    answered.ready.push_back(ReplyEvent::ReasoningProof(proof));
+                }
+                answered.finish = Some(finish);
                 Ok(())
             }
             None => Ok(()),
         }
     }
 
-    fn delta(&mut self, delta: &Delta) {
+    fn delta(&mut self, delta: &Delta, ready: &mut VecDeque<ReplyEvent>) {
         let reasoning = delta.reasoning_text();
         if !reasoning.is_empty() {
             if self.returns_reasoning == Some("reasoning_content") {
                 self.remember(reasoning.to_owned());
             }
-            self.ready.push_back(ReplyEvent::Reasoning(reasoning.to_owned()));
+            ready.push_back(ReplyEvent::Reasoning(reasoning.to_owned()));
         }
         if self.returns_reasoning == Some("reasoning_details") {
             for item in delta.reasoning_details.iter().flatten() {
@@ -110,7 +71,7 @@ impl Decoder {
         }
         let text = delta.text();
         if !text.is_empty() {
-            self.ready.push_back(ReplyEvent::Text(text));
+            ready.push_back(ReplyEvent::Text(text));
         }
         for call in delta.tool_calls.iter().flatten() {
             let id = call.id.clone().filter(|id| !id.is_empty());
@@ -122,7 +83,7 @@ impl Decoder {
                 .unwrap_or_default();
             let name = function.and_then(|function| function.name.clone()).filter(|name| !name.is_empty());
             let more = ToolCallDelta::new(index, arguments).with_start(id, name);
-            self.ready.push_back(ReplyEvent::ToolCall(more));
+            ready.push_back(ReplyEvent::ToolCall(more));
         }
     }
 
@@ -148,7 +109,7 @@ impl Decoder {
     }
 
     /// What the server wants back in later turns. Kept whole or not at all.
-    pub(crate) fn take_proof(&mut self) -> Option<Opaque> {
+    fn take_proof(&mut self) -> Option<Opaque> {
         let name = self.returns_reasoning?;
         let pieces = std::mem::take(&mut self.proof);
         if pieces.is_empty() || self.proof_bytes > MAX_PROOF_BYTES {
@@ -163,17 +124,58 @@ impl Decoder {
     }
 }
 
+impl Decode for Decoder {
+    fn event(&mut self, event: &SseEvent, answered: &mut Answered) -> Result<(), Fault> {
+        let data = event.data.trim();
+        if event.event == "error" {
+            return Err(Fault::Error(data.to_owned()));
+        }
+        if data == "[DONE]" {
+            answered.done = true;
+            return Ok(());
+        }
+        if data.is_empty() {
+            return Ok(());
+        }
+        let Ok(body) = serde_json::from_str::<Body>(data) else {
+            tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
+            return Ok(());
+        };
+        self.body(data, body, answered)
+    }
+
+    fn whole(&mut self, body: &str, answered: &mut Answered) -> Result<(), Fault> {
+        let parsed = serde_json::from_str::<Body>(body).map_err(|_| Fault::Error(body.to_owned()))?;
+        self.body(body, parsed, answered)?;
+        // Not every server says why it stopped.
+        if let Some(proof) = self.take_proof() {
+            answered.ready.push_back(ReplyEvent::ReasoningProof(proof));
+        }
+        // The proof belongs to the reasoning, which comes first.
+        let ready = answered.ready.make_contiguous();
+        let place = ready.iter().take_while(|event| matches!(event, ReplyEvent::Reasoning(_))).count();
+        if let Some(at) = ready.iter().position(|event| matches!(event, ReplyEvent::ReasoningProof(_)))
+            && let Some(rest) = ready.get_mut(place..=at)
+        {
+            rest.rotate_right(1);
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::facts::FACTS;
+    use crate::look::Glancer;
+    use failover_http::Look;
     use failover_types::ProviderId;
     use proptest::prelude::*;
 
     fn decoder() -> Decoder {
         let origin = Origin::new(ProviderId::new("openrouter").unwrap());
         let facts = FACTS.iter().find(|facts| facts.id == "openrouter").unwrap();
-        Decoder::new(origin, facts, ReplyHead::default())
+        Decoder::new(origin, facts)
     }
 
     fn event(data: &str) -> SseEvent {
@@ -184,20 +186,21 @@ mod tests {
 
     // spec: P-3
     #[test]
-    fn a_malformed_event_is_counted_and_skipped() {
-        let mut decoder = decoder();
-        decoder.take(&event("{\"choices\":[{")).unwrap();
-        decoder.take(&event(r#"{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}"#)).unwrap();
-        assert_eq!((decoder.malformed, decoder.ready.pop_front()), (1, Some(ReplyEvent::Text("a".into()))));
+    fn a_malformed_event_is_skipped() {
+        let (mut decoder, mut answered) = (decoder(), Answered::default());
+        decoder.event(&event("{\"choices\":[{"), &mut answered).unwrap();
+        let text = r#"{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}"#;
+        decoder.event(&event(text), &mut answered).unwrap();
+        assert_eq!(answered.ready, [ReplyEvent::Text("a".into())]);
     }
 
     #[test]
     fn a_proof_that_is_too_long_is_left_out_whole() {
-        let mut decoder = decoder();
+        let (mut decoder, mut answered) = (decoder(), Answered::default());
         let item =
             format!(r#"{{"choices":[{{"delta":{{"reasoning_details":["{}"]}}}}]}}"#, "x".repeat(700_000));
-        decoder.take(&event(&item)).unwrap();
-        decoder.take(&event(&item)).unwrap();
+        decoder.event(&event(&item), &mut answered).unwrap();
+        decoder.event(&event(&item), &mut answered).unwrap();
         assert_eq!(decoder.take_proof(), None);
     }
 
@@ -207,10 +210,13 @@ mod tests {
             Just("{"), Just("}"), Just("["), Just("]"), Just(":"), Just(","), Just("null"), Just("\"choices\""),
             Just("\"delta\""), Just("\"content\""), Just("\"tool_calls\""), Just("\"index\""), Just("-1"), Just("\"x\"")
         ], 0..40)) {
-            let mut decoder = decoder();
-            // Whether it is a fault does not matter; that it does not panic does.
-            let _ = decoder.take(&event(&data));
-            let _ = decoder.take(&event(&pieces.concat()));
+            let (mut decoder, mut answered) = (decoder(), Answered::default());
+            for data in [data, pieces.concat()] {
+                // Whether it is a fault does not matter; that it does not panic does.
+                let _ = decoder.event(&event(&data), &mut answered);
+                let _ = decoder.whole(&data, &mut answered);
+                let _ = Glancer::new(false).look("", &data, &mut answered);
+            }
         }
     }
 }

@@ -11,11 +11,10 @@
 //! ```
 
 mod adapter;
-mod complete;
 mod decode;
 mod facts;
+mod look;
 mod map;
-mod stream;
 mod wire;
 
 pub use adapter::{Builder, ConfigError, OpenAi};

@@ -3,7 +3,7 @@
 //! A request is never changed by an attempt. Each adapter maps from the original, so that what one provider
 //! cannot carry is still there for the next.
 
-use crate::{AttemptScope, Json, Native};
+use crate::{AttemptScope, Json, Native, ToolIds};
 use failover_types::{ProfileId, ProviderId};
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,21 @@ impl ChatRequest {
     pub fn with_tools(mut self, tools: Vec<Tool>) -> Self {
         self.tools = tools;
         self
+    }
+
+    /// Whether a body that its caller wrote ([`ChatRequest::native`]) can go out as it is: nothing in it belongs
+    /// elsewhere, and every id of a tool call fits the rule of the server.
+    pub fn passes_unchanged(&self, scope: &AttemptScope<'_>, ids: ToolIds) -> bool {
+        let home = |opaque: &Opaque| opaque.origin.is_target_of(scope);
+        let mut parts = self.messages.iter().flat_map(|message| &message.parts);
+        self.opaque.iter().all(home)
+            && parts.all(|part| match part {
+                Part::ToolCall(call) => ids.fits(&call.id),
+                Part::ToolResult(result) => ids.fits(&result.call_id),
+                Part::Reasoning { proof, .. } => proof.as_ref().is_none_or(home),
+                Part::Opaque(opaque) => home(opaque),
+                Part::Text(_) | Part::Image(_) => true,
+            })
     }
 
     /// Gives the caller's own body besides.

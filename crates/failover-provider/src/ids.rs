@@ -18,6 +18,13 @@ pub enum ToolIds {
     Exactly(usize),
 }
 
+impl ToolIds {
+    /// Whether an id can be sent as it is.
+    pub fn fits(self, id: &str) -> bool {
+        fits(self, id)
+    }
+}
+
 /// The ids of one attempt. An id that fits is kept; another one is replaced by a hash of it.
 #[derive(Debug)]
 pub struct IdMap {

@@ -24,7 +24,7 @@ pub use failure::{
 };
 pub use ids::{IdMap, ToolIds};
 pub use json::{Fields, Json, JsonError};
-pub use native::{Dialect, Native, NativeFrame, ReadFrame};
+pub use native::{Dialect, Native, NativeError, NativeFrame, ReadFrame};
 pub use reply::{
     ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,
     ReplyStream, ToolCallDelta, Usage,

@@ -3,7 +3,10 @@
 
 use crate::ReplyEvent;
 use bytes::Bytes;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use std::fmt;
+use std::ops::Range;
 
 /// A dialect that callers and providers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,3 +80,144 @@ impl fmt::Debug for NativeFrame {
 
 /// Reads the content of a frame into events. It keeps what it needs from one frame to the next.
 pub type ReadFrame = Box<dyn FnMut(&Bytes) -> Vec<ReplyEvent> + Send>;
+
+/// Where a part of a body lies in it, in bytes; `None` where it is a text of its own.
+fn span(body: &[u8], part: &str) -> Option<Range<usize>> {
+    let from = (part.as_ptr() as usize).checked_sub(body.as_ptr() as usize)?;
+    let to = from.checked_add(part.len())?;
+    (body.get(from..to)? == part.as_bytes()).then_some(from..to)
+}
+
+/// The fields of a body's top level that decide how it is sent.
+#[derive(Deserialize)]
+struct Top<'a> {
+    #[serde(borrow)]
+    model: &'a RawValue,
+    /// `null` is kept apart from nothing.
+    #[serde(borrow, default, deserialize_with = "raw")]
+    stream_options: Option<&'a RawValue>,
+}
+
+fn raw<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Native {
+    /// The body for this model: nothing but the value of the top-level `model` is replaced, found by one scan.
+    ///
+    /// # Errors
+    ///
+    /// [`NativeError`] where the body is no JSON object with one `model`.
+    pub fn for_model(&self, model: &str) -> Result<Bytes, NativeError> {
+        let top: Top<'_> = serde_json::from_slice(&self.body).map_err(|_| NativeError)?;
+        self.splice(&[self.model_edit(&top, model)?])
+    }
+
+    /// As [`Native::for_model`], and asks for the token counts of a stream of chat completions where the caller did
+    /// not say whether it wants them. Says whether it asked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Native::for_model`].
+    pub fn for_model_with_usage(&self, model: &str) -> Result<(Bytes, bool), NativeError> {
+        let top: Top<'_> = serde_json::from_slice(&self.body).map_err(|_| NativeError)?;
+        let model = self.model_edit(&top, model)?;
+        let start = |text: &str| span(&self.body, text).map(|span| span.start + 1).ok_or(NativeError);
+        let asking = match top.stream_options.map(RawValue::get) {
+            // An object with a model is not empty: the comma is right.
+            None => {
+                let brace = self.body.iter().position(|byte| *byte == b'{').ok_or(NativeError)?;
+                Some((brace + 1..brace + 1, "\"stream_options\":{\"include_usage\":true},".to_owned()))
+            }
+            Some(written) if written.contains("\"include_usage\"") || !written.starts_with('{') => None,
+            Some(written) => {
+                let at = start(written)?;
+                let empty = written.trim_matches(['{', '}']).trim().is_empty();
+                Some((at..at, format!("\"include_usage\":true{}", if empty { "" } else { "," })))
+            }
+        };
+        let asked = asking.is_some();
+        let mut edits: Vec<_> = asking.into_iter().chain([model]).collect();
+        edits.sort_by_key(|(span, _)| span.start);
+        Ok((self.splice(&edits)?, asked))
+    }
+
+    fn model_edit(&self, top: &Top<'_>, model: &str) -> Result<(Range<usize>, String), NativeError> {
+        let span = span(&self.body, top.model.get()).ok_or(NativeError)?;
+        Ok((span, serde_json::to_string(model).map_err(|_| NativeError)?))
+    }
+
+    /// The body with these parts replaced, first to last.
+    fn splice(&self, edits: &[(Range<usize>, String)]) -> Result<Bytes, NativeError> {
+        if edits.iter().all(|(span, text)| self.body.get(span.clone()) == Some(text.as_bytes())) {
+            return Ok(self.body.clone());
+        }
+        let added: usize = edits.iter().map(|(_, text)| text.len()).sum();
+        let mut spliced = Vec::with_capacity(self.body.len() + added);
+        let mut from = 0;
+        for (span, text) in edits {
+            spliced.extend_from_slice(self.body.get(from..span.start).ok_or(NativeError)?);
+            spliced.extend_from_slice(text.as_bytes());
+            from = span.end;
+        }
+        spliced.extend_from_slice(self.body.get(from..).ok_or(NativeError)?);
+        Ok(spliced.into())
+    }
+}
+
+/// A body that cannot be passed through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error("the body is no JSON object with one model")]
+pub struct NativeError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use test_case::test_case;
+
+    fn native(body: &'static str) -> Native {
+        Native::new(Dialect::OpenAiChat, body)
+    }
+
+    #[test_case(r#"{"model":"route","n":1.50}"#, r#"{"model":"m\"2","n":1.50}"#; "a route")]
+    #[test_case(r#" {"a":{"model":"x"}, "model" : "route" } "#, r#" {"a":{"model":"x"}, "model" : "m\"2" } "#; "only the top one")]
+    #[test_case(r#"{"mod\u0065l":"route"}"#, r#"{"mod\u0065l":"m\"2"}"#; "spelt otherwise")]
+    fn only_the_model_is_replaced(body: &'static str, expected: &str) {
+        assert_eq!(native(body).for_model("m\"2").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_body_that_is_right_already_is_not_copied() {
+        let native = native(r#"{"model":"m"}"#);
+        assert_eq!(native.for_model("m").unwrap().as_ptr(), native.body.as_ptr());
+    }
+
+    #[test_case("{}")]
+    #[test_case("[]")]
+    #[test_case("{\"model\":"; "cut")]
+    #[test_case(r#"{"model":"a","model":"b"}"#; "twice")]
+    fn what_is_no_request_is_said(body: &'static str) {
+        assert_eq!(native(body).for_model("m"), Err(NativeError));
+    }
+
+    #[test_case(r#"{"model":"r"}"#, r#"{"stream_options":{"include_usage":true},"model":"m"}"#, true; "missing")]
+    #[test_case(r#"{"stream_options":{},"model":"r"}"#, r#"{"stream_options":{"include_usage":true},"model":"m"}"#, true; "empty")]
+    #[test_case(
+        r#"{"model":"r","stream_options":{"x":1}}"#,
+        r#"{"model":"m","stream_options":{"include_usage":true,"x":1}}"#,
+        true;
+        "with others"
+    )]
+    #[test_case(
+        r#"{"model":"r","stream_options":{"include_usage":false}}"#,
+        r#"{"model":"m","stream_options":{"include_usage":false}}"#,
+        false;
+        "the caller said no"
+    )]
+    #[test_case(r#"{"model":"r","stream_options":null}"#, r#"{"model":"m","stream_options":null}"#, false; "null")]
+    fn usage_is_asked_for_where_nothing_is_said(body: &'static str, expected: &str, asked: bool) {
+        let (sent, did) = native(body).for_model_with_usage("m").unwrap();
+        assert_eq!((sent, did), (Bytes::copy_from_slice(expected.as_bytes()), asked));
+    }
+}

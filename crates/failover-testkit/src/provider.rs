@@ -9,6 +9,9 @@
 //! ```
 
 mod cases;
+mod mapping;
+
+pub use mapping::{Heard, Said};
 
 use crate::ManualClock;
 use crate::upstream::{Attempt, ChatCompletions, Dialect, Step, Upstream};

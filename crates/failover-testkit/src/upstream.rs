@@ -7,15 +7,28 @@
 //! Delays follow the upstream's clock: with a [`ManualClock`](crate::ManualClock) they pass when the test says so.
 
 mod dialect;
+mod hearing;
 mod http;
+#[cfg(feature = "tls")]
+mod http2;
 mod messages;
+mod ollama;
+mod proxy;
 mod server;
 mod step;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use dialect::{Asked, ChatCompletions, Dialect, Frame};
 pub use http::Request;
+#[cfg(feature = "tls")]
+pub use http2::{Http2Step, Http2Upstream};
 pub use messages::Messages;
+pub use ollama::OllamaChat;
+pub use proxy::{ForwardProxy, Proxied};
 pub use step::{Act, Answer, FrameKind, Piece, Respond, Step};
+#[cfg(feature = "tls")]
+pub use tls::TlsFront;
 
 use failover_types::{Clock, Timestamp};
 use std::fmt;
@@ -84,6 +97,8 @@ pub fn key_hash(key: &str) -> String {
 pub struct Attempt {
     /// When it had been read.
     pub at: Timestamp,
+    /// On which connection it came, counted from 1.
+    pub connection: u64,
     /// The model that it asks for.
     pub model: String,
     /// Hash of its key.

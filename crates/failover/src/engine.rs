@@ -1,6 +1,7 @@
 //! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
 
-use crate::keys::{Listed, variable};
+use crate::keys::Listed;
+use crate::providers::{self, Providers};
 use crate::route::{Route, walk};
 use crate::settings::{self, SettingsError};
 use failover_auth::{ProfileSet, RefreshPolicy, UserPinMode};
@@ -227,8 +228,8 @@ impl EngineBuilder {
             {
                 continue;
             }
-            if settings::wants_key(&provider) {
-                let name = variable(&provider);
+            if providers::wants_key(&provider) {
+                let name = providers::variables(&provider).join(" or ");
                 warnings.push(format!(
                     "{provider} has no key: set {name}, or run `failover auth add {provider}`"
                 ));
@@ -240,7 +241,7 @@ impl EngineBuilder {
             profile.usage = profiles.usage(&profile.id).await.unwrap_or_default();
             set.insert(profile);
         }
-        let secrets = Secrets::new(Arc::clone(&clock)).environment(environment);
+        let secrets = Secrets::new(Arc::clone(&clock)).environment(Arc::clone(&environment));
         let classifier = Arc::new(classifier);
         let judge: Judge = {
             let classifier = Arc::clone(&classifier);
@@ -258,11 +259,12 @@ impl EngineBuilder {
         let keys = Arc::new(listed.into_keys(secrets, stored));
 
         let mut adapters = Adapters::new(keys, Arc::clone(&clock));
+        let mut built_in = Providers::new(&loaded.config, &environment);
         for provider in settings::providers(&loaded, &chain) {
             if own.iter().any(|adapter| *adapter.id() == provider) {
                 continue;
             }
-            if let Some(adapter) = settings::adapter(&loaded.config, &provider)? {
+            if let Some(adapter) = built_in.adapter(&provider)? {
                 adapters = adapters.with(adapter);
             }
         }

@@ -1,5 +1,6 @@
 //! Which profiles there are, and the secret of each: references of the config first, then the agent's secret store.
 
+use crate::providers::variables;
 use failover_auth::{Profile, UsageStats};
 use failover_config::Config;
 use failover_credentials::{CredentialError, Credentials, Environment, Secrets};
@@ -86,12 +87,12 @@ impl Listed {
 
     /// The conventional variable of a provider without any profile, where it is set: `OPENAI_API_KEY`.
     pub(crate) fn conventional(&mut self, provider: &ProviderId, environment: &Environment) -> bool {
-        let name = variable(provider);
-        let set = environment(&name).is_some_and(|value| !value.trim().is_empty());
-        if let (true, Ok(id)) = (set, ProfileId::for_account(provider, None)) {
+        let is_set = |name: &String| environment(name).is_some_and(|value| !value.trim().is_empty());
+        let Some(name) = variables(provider).into_iter().find(is_set) else { return false };
+        if let Ok(id) = ProfileId::for_account(provider, None) {
             self.add(id, provider, SecretSource::Env(name));
         }
-        set
+        true
     }
 
     /// A provider of the operator's own that is called without a key.

@@ -14,6 +14,11 @@
 
 mod engine;
 mod keys;
+#[cfg(feature = "http")]
+mod providers;
+#[cfg(not(feature = "http"))]
+#[path = "no_providers.rs"]
+mod providers;
 mod route;
 mod settings;
 
@@ -32,6 +37,12 @@ pub use failover_session as session;
 pub use failover_store as store;
 pub use failover_types as types;
 
+#[cfg(feature = "http")]
+pub use failover_http as http;
+#[cfg(feature = "provider-anthropic")]
+pub use failover_provider_anthropic as provider_anthropic;
+#[cfg(feature = "provider-ollama")]
+pub use failover_provider_ollama as provider_ollama;
 #[cfg(feature = "provider-openai")]
 pub use failover_provider_openai as provider_openai;
 #[cfg(feature = "store-sled")]

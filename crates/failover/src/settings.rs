@@ -1,17 +1,14 @@
 //! From config keys to what the crates take. Every number that config leaves out keeps the crate's own default.
 
-use crate::EngineError;
 use failover_auth::{ConfiguredProfile, CooldownOptions, CooldownPolicy, UserPinMode};
 use failover_chain::{Aliases, Capabilities, ChainConfig, Fallbacks, ModelChainConfig, Origin, Reference};
 use failover_classify::{Classifier, OperatorRule};
 use failover_config::{
     Agent, AuthMode, Config, Diagnostics, Document, Loaded, ModelChoice, Overrides, UserPin,
 };
-use failover_provider::ProviderAdapter;
 use failover_runner::plan::{Persistence, PolicyConfig, RunPolicy};
 use failover_types::{AgentId, CredentialKind, ModelRef, ModelSelector, ProviderId};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a valid config file cannot be put to work. The operator's to mend.
@@ -288,49 +285,4 @@ pub(crate) fn names_key(config: &Config, provider: &ProviderId) -> bool {
     let settings = config.models.providers.get(provider);
     settings.is_some_and(|settings| settings.api_key.is_some())
         || config.auth.profiles.values().any(|profile| profile.provider == *provider)
-}
-
-/// The built-in adapter of a provider; `None` where none of the enabled ones speaks its protocol.
-///
-/// # Errors
-///
-/// [`EngineError::Provider`] where its settings cannot be used.
-#[cfg(feature = "provider-openai")]
-pub(crate) fn adapter(
-    config: &Config,
-    id: &ProviderId,
-) -> Result<Option<Arc<dyn ProviderAdapter>>, EngineError> {
-    use failover_provider_openai::OpenAi;
-    let mut builder = OpenAi::builder(id.clone());
-    if let Some(settings) = config.models.providers.get(id) {
-        if let Some(url) = &settings.base_url {
-            builder = builder.base_url(url);
-        }
-        for (name, value) in &settings.headers {
-            builder = builder.header(name, value);
-        }
-    }
-    match builder.build() {
-        Ok(adapter) => Ok(Some(Arc::new(adapter))),
-        Err(error) => Err(EngineError::Provider { provider: id.clone(), why: error.to_string() }),
-    }
-}
-
-/// The built-in adapter of a provider: none is enabled.
-#[cfg(not(feature = "provider-openai"))]
-#[expect(clippy::unnecessary_wraps, reason = "the same signature as with adapters")]
-pub(crate) fn adapter(_: &Config, _: &ProviderId) -> Result<Option<Arc<dyn ProviderAdapter>>, EngineError> {
-    Ok(None)
-}
-
-/// Whether a provider of this name is known to want a key. The operator's own servers may want none.
-#[cfg(feature = "provider-openai")]
-pub(crate) fn wants_key(id: &ProviderId) -> bool {
-    !failover_provider_openai::facts_for(id).keyless
-}
-
-/// Whether a provider of this name is known to want a key: nothing is known without adapters.
-#[cfg(not(feature = "provider-openai"))]
-pub(crate) fn wants_key(_: &ProviderId) -> bool {
-    false
 }

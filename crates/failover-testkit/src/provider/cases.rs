@@ -1,7 +1,8 @@
 //! The requirements, one function each.
 
+use super::mapping::{asks_for_what_is_asked, tells_what_is_answered};
 use super::{Case, CaseFuture, KEY, Report, START, Subject, World};
-use crate::upstream::{Act, Answer, FrameKind, Respond, Step};
+use crate::upstream::{Act, Answer, FrameKind, Port, Respond, Step};
 use failover_provider::{
     AttemptFailure, AttemptLimits, ChatRequest, FinishReason, Json, Limit, Message, Opaque, Origin, Part,
     Progress, Reply, ReplyEvent, Role,
@@ -32,6 +33,10 @@ case_table![
     closes_when_dropped,
     keeps_foreign_fields_out,
     sends_the_key_and_the_idempotency_key_once,
+    fails_where_nobody_listens,
+    waits_for_a_slow_answer,
+    asks_for_what_is_asked,
+    tells_what_is_answered,
 ];
 
 ///
@@ -224,6 +229,10 @@ async fn meets_limits_by_origin(subject: &Subject) -> Report {
     let outcome = world.hurry(1, world.open_with(&request, limits)).await;
     same("silent", &outcome.err().as_ref().and_then(limit_of), &Some(Limit::FirstByte))?;
 
+    let world = World::new(subject, Step::slow_head()).await?;
+    let outcome = world.hurry(1, world.open_with(&request, limits)).await;
+    same("slow head", &outcome.err().as_ref().and_then(limit_of), &Some(Limit::FirstByte))?;
+
     let world = World::new(subject, Answer::text(["x"]).stall_after(0)).await?;
     let outcome = world.hurry(1, world.open_with(&request, limits)).await;
     same("no content", &outcome.err().as_ref().and_then(limit_of), &Some(Limit::FirstContent))?;
@@ -301,4 +310,31 @@ async fn sends_the_key_and_the_idempotency_key_once(subject: &Subject) -> Report
     check(!attempt.body.contains(KEY) && !attempt.target.contains(KEY), || {
         "the key is in the body or URL".into()
     })
+}
+
+async fn fails_where_nobody_listens(subject: &Subject) -> Report {
+    let port = Port::refusing().map_err(|error| format!("no port: {error}"))?;
+    let mut world = World::new(subject, Answer::text(["x"])).await?;
+    world.adapter = (subject.adapter)(&format!("http://{}", port.address()));
+    let Err(failure) = world.open(true).await else { return Err("taken for an answer".into()) };
+    same("code", &failure.code.as_deref(), &Some("ECONNREFUSED"))?;
+    same("progress", &failure.progress, &Progress::NotSent)?;
+    check(!failure.causes.is_empty(), || "the chain of causes is lost".into())
+}
+
+/// A slow answer is no late one: every limit is met, though all of it together takes longer.
+async fn waits_for_a_slow_answer(subject: &Subject) -> Report {
+    let second = Duration::from_secs(1);
+    let limits = AttemptLimits::none()
+        .with_first_byte(2 * second)
+        .with_first_content(4 * second)
+        .with_idle(2 * second);
+    let request = ChatRequest::prompt("say something").with_stream(true);
+    let texts: Vec<String> = (0..9).map(|at| at.to_string()).collect();
+    let world = World::new(subject, Answer::text(texts.clone()).after(second).drip(second)).await?;
+    let Ok(Reply::Stream(stream)) = world.hurry(2, world.open_with(&request, limits)).await else {
+        return Err("no stream".into());
+    };
+    let reply = world.hurry(2, stream.into_reply()).await.map_err(|failure| format!("{failure:?}"))?;
+    same("text", &reply.text(), &texts.concat())
 }

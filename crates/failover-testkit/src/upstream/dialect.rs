@@ -1,7 +1,9 @@
 //! How an answer looks in a vendor's dialect.
 
+use super::hearing;
 use super::http::Request;
 use super::step::{Answer, FrameKind, Piece};
+use crate::provider::Heard;
 use serde_json::{Value, json};
 
 /// What a request asks for.
@@ -56,6 +58,13 @@ pub trait Dialect: Send + Sync {
         "text/event-stream"
     }
 
+    /// What the body of a request says; `None` where this dialect does not read requests. With it, the conformance suite
+    /// tries that mapping loses nothing.
+    fn heard(&self, body: &Value) -> Option<Heard> {
+        let _ = body;
+        None
+    }
+
     /// How an error looks inside a stream; `error` is its JSON.
     fn error_event(&self, error: &str) -> Vec<u8> {
         format!("data: {error}\n\n").into_bytes()
@@ -94,6 +103,10 @@ impl Dialect for ChatCompletions {
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let key = bearer.or_else(|| request.header("api-key")).map(str::to_owned);
         Some(Asked::new(model, stream, key))
+    }
+
+    fn heard(&self, body: &Value) -> Option<Heard> {
+        Some(hearing::chat(body))
     }
 
     fn complete(&self, asked: &Asked, answer: &Answer) -> Vec<u8> {

@@ -1,8 +1,10 @@
 //! Anthropic's Messages API.
 
 use super::dialect::{Asked, Dialect, Frame, set};
+use super::hearing;
 use super::http::Request;
 use super::step::{Answer, FrameKind, Piece};
+use crate::provider::Heard;
 use serde_json::{Value, json};
 
 /// Anthropic's messages, at any path that ends in `/messages`.
@@ -84,6 +86,10 @@ impl Dialect for Messages {
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let key = request.header("x-api-key").or(bearer).map(str::to_owned);
         Some(Asked::new(model, stream, key))
+    }
+
+    fn heard(&self, body: &Value) -> Option<Heard> {
+        Some(hearing::messages(body))
     }
 
     fn complete(&self, asked: &Asked, answer: &Answer) -> Vec<u8> {

@@ -17,14 +17,17 @@ const KEY_HEADERS: &[&str] = &["authorization", "api-key", "x-api-key", "x-goog-
 /// Accepts until it is aborted; its connections end with it.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
+    let mut number = 0;
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 // Out of file handles and the like: the client sees it, the script need not.
                 let Ok((stream, _)) = accepted else { continue };
                 let shared = Arc::clone(&shared);
+                number += 1;
                 connections.spawn(async move {
-                    let mut connection = Connection { stream, shared, buffer: Vec::new(), entries: Vec::new() };
+                    let (buffer, entries) = (Vec::new(), Vec::new());
+                    let mut connection = Connection { number, stream, shared, buffer, entries };
                     // A client that breaks off is what tests do; the log says so.
                     let abandoned = connection.serve().await.is_err();
                     connection.close(abandoned);
@@ -43,6 +46,7 @@ enum Next {
 }
 
 struct Connection {
+    number: u64,
     stream: TcpStream,
     shared: Arc<Shared>,
     buffer: Vec<u8>,
@@ -121,6 +125,7 @@ impl Connection {
     fn log(&mut self, request: Request, asked: &Asked, step: &str) {
         let attempt = Attempt {
             at: self.shared.clock.now(),
+            connection: self.number,
             model: asked.model.clone(),
             key_hash: asked.key.as_deref().map(key_hash),
             stream: asked.stream,

@@ -1,0 +1,114 @@
+//! One look at each event of a stream that is passed on as it came: content, stop reason, usage, error, and no more.
+
+use crate::decode::{Counter, Counts, finish};
+use failover_http::{Answered, Fault, Glance, Look};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::borrow::Cow;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+    #[serde(borrow)]
+    content_block: Option<Block<'a>>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    usage: Option<Counts>,
+    error: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    usage: Option<Counts>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+    #[serde(borrow)]
+    thinking: Cow<'a, str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+    #[serde(borrow)]
+    thinking: Cow<'a, str>,
+    #[serde(borrow)]
+    signature: Cow<'a, str>,
+    #[serde(borrow)]
+    partial_json: Cow<'a, str>,
+    #[serde(borrow)]
+    stop_reason: Option<Cow<'a, str>>,
+}
+
+/// Looks at events.
+#[derive(Debug, Default)]
+pub(crate) struct Glancer {
+    counter: Counter,
+}
+
+impl Look for Glancer {
+    fn look(&mut self, event: &str, data: &str, answered: &mut Answered) -> Result<Glance, Fault> {
+        if event == "error" {
+            return Err(Fault::Error(data.to_owned()));
+        }
+        let Ok(event) = serde_json::from_str::<Event<'_>>(data) else {
+            tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
+            return Ok(Glance::Withhold);
+        };
+        if event.error.is_some() || event.kind == "error" {
+            return Err(Fault::Error(data.to_owned()));
+        }
+        let content = match event.kind.as_ref() {
+            "content_block_delta" => event.delta.is_some_and(|delta| {
+                [delta.text, delta.thinking, delta.signature, delta.partial_json]
+                    .iter()
+                    .any(|more| !more.is_empty())
+            }),
+            "content_block_start" => event.content_block.is_some_and(|block| match block.kind.as_ref() {
+                "text" => !block.text.is_empty(),
+                "thinking" => !block.thinking.is_empty(),
+                _ => true,
+            }),
+            "message_start" => {
+                let message = event.message.unwrap_or_default();
+                answered.head.id = message.id.map(Cow::into_owned);
+                answered.head.model = message.model.map(Cow::into_owned);
+                self.counter.count(message.usage, answered);
+                false
+            }
+            "message_delta" => {
+                let word = event.delta.and_then(|delta| delta.stop_reason);
+                answered.finish = word.as_deref().map(finish).or(answered.finish.take());
+                self.counter.count(event.usage, answered);
+                false
+            }
+            "message_stop" => {
+                answered.done = true;
+                false
+            }
+            _ => false,
+        };
+        Ok(if content { Glance::Content } else { Glance::Other })
+    }
+
+    fn sentinel(&self) -> &'static [u8] {
+        b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+    }
+}

@@ -1,0 +1,75 @@
+//! Golden requests.
+
+use super::*;
+use failover_provider::Origin;
+use failover_testkit::ManualClock;
+use failover_types::{ModelRef, ProviderId};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Everything that a request can hold, as a caller would write it down.
+const FULL: &str = include_str!("full_request.json");
+
+fn mapped(request: &ChatRequest, model: &str) -> Mapped {
+    let model: ModelRef = model.parse().unwrap();
+    map(request, &AttemptScope::new(&model, Arc::new(ManualClock::default()))).unwrap()
+}
+
+fn pretty(mapped: &Mapped) -> String {
+    let losses: Vec<String> =
+        mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
+    // Not through `Value`, which would sort the fields.
+    let body = mapped.body.replace(",\"", ",\n  \"").replace(":{", ": {").replace("},{", "},\n  {");
+    format!("{body}\n\nlost: {losses:?}")
+}
+
+// spec: P-5
+#[test]
+fn golden_requests_at_home_and_elsewhere() {
+    let request: ChatRequest = serde_json::from_str(FULL).unwrap();
+    let untouched = request.clone();
+    for model in ["ollama/llama", "my-own/llama"] {
+        let mapped = mapped(&request, model);
+        serde_json::from_str::<Value>(&mapped.body).unwrap();
+        insta::assert_snapshot!(model.replace('/', "-"), pretty(&mapped));
+    }
+    assert_eq!(request, untouched, "an attempt leaves the request as it was");
+}
+
+#[test]
+fn a_plain_prompt_is_a_plain_body() {
+    let mapped = mapped(&ChatRequest::prompt("hi"), "ollama/m");
+    let expected = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":false}"#;
+    assert_eq!((mapped.body.as_str(), mapped.losses.len()), (expected, 0));
+}
+
+#[test]
+fn results_name_their_tool() {
+    let mut request = ChatRequest::prompt("look");
+    request
+        .messages
+        .push(Message::new(Role::Assistant, vec![Part::ToolCall(ToolCall::new("a", "look", "{\"at\":1}"))]));
+    request.messages.push(Message::new(Role::Tool, vec![Part::ToolResult(ToolResult::text("a", "seen"))]));
+    let body: Value = serde_json::from_str(&mapped(&request, "ollama/m").body).unwrap();
+    assert_eq!(body["messages"][1]["tool_calls"][0]["function"]["arguments"]["at"], 1);
+    assert_eq!(body["messages"][2]["tool_name"], "look");
+    assert_eq!(body["messages"][2]["content"], "seen");
+}
+
+// spec: P-5
+#[test]
+fn vendor_fields_go_home_and_nowhere_else() {
+    let opaque = |provider: &str, name: &str| {
+        let origin = Origin::new(ProviderId::new(provider).unwrap());
+        Opaque::new(origin, name, Json::parse("\"kept\"").unwrap())
+    };
+    let mut request = ChatRequest::prompt("hi");
+    request.opaque = vec![opaque("ollama", "keep_alive"), opaque("openai", "service_tier")];
+    let thought = Part::Reasoning { text: "thought".into(), proof: Some(opaque("openai", "thinking")) };
+    request.messages.push(Message::new(Role::Assistant, vec![thought]));
+    let mapped = mapped(&request, "ollama/m");
+    assert!(mapped.body.contains(r#""keep_alive":"kept""#), "{}", mapped.body);
+    assert!(!mapped.body.contains("service_tier") && !mapped.body.contains("thought"), "{}", mapped.body);
+    let lost: Vec<_> = mapped.losses.iter().map(|loss| loss.what.as_str()).collect();
+    assert_eq!(lost, ["thinking", "service_tier"]);
+}

@@ -12,7 +12,7 @@ use http_body_util::{BodyDataStream, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
-use hyper_util::client::legacy::{Client, Error};
+use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -171,19 +171,19 @@ impl Transport for HyperTransport {
             Either::Left((response, _)) => response,
             Either::Right(((), response)) => response.await,
         };
-        let response = response.map_err(|error| read(&error))?;
+        let response = response.map_err(|error| read(&error, error.is_connect()))?;
         connected.signal();
         Ok(response.map(|body| {
             let chunks = BodyDataStream::new(body).into_stream();
-            ResponseBody::new(chunks.map(|chunk| chunk.map_err(|error| TransportError::read(&error, false))))
+            ResponseBody::new(chunks.map(|chunk| chunk.map_err(|error| read(&error, false))))
         }))
     }
 }
 
-fn read(error: &Error) -> TransportError {
-    let mut read = TransportError::read(error, error.is_connect());
+fn read(error: &(dyn std::error::Error + 'static), connecting: bool) -> TransportError {
+    let mut read = TransportError::read(error, connecting);
     if read.kind == TransportErrorKind::Broken && read.code.is_none() {
-        // The pool handed out a connection that the peer was closing: nothing was answered.
+        // A connection that the peer was closing when it was used, a stream that it reset, a farewell by HTTP/2.
         read.code = Some("ECONNRESET");
     }
     read

@@ -76,7 +76,7 @@ impl fmt::Debug for Subject {
 /// What went wrong, as the suite reports it.
 pub type Report = Result<(), String>;
 
-type CaseFuture<'a> = Pin<Box<dyn Future<Output = Report> + Send + 'a>>;
+type CaseFuture<'a> = Pin<Box<dyn Future<Output = Report> + 'a>>;
 
 /// One requirement.
 #[derive(Clone, Copy)]

@@ -209,7 +209,14 @@ impl EngineBuilder {
         let chain = settings::chain_config(&loaded, &agent)?;
         let policy = settings::run_policy(&loaded.config)?;
         let cooldowns = settings::cooldown_policy(&loaded.config)?;
-        let classifier = settings::classifier(&loaded)?;
+        let mut built_in = Providers::new(&loaded.config, &environment);
+        let mut made = own;
+        for provider in settings::providers(&loaded, &chain) {
+            if made.iter().all(|adapter| *adapter.id() != provider) {
+                made.extend(built_in.adapter(&provider)?);
+            }
+        }
+        let classifier = settings::classifier_with(&loaded, &made)?;
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(Arc::clone(&clock))));
         let profiles = Profiles::new(Arc::clone(&store), agent.clone());
 
@@ -259,16 +266,7 @@ impl EngineBuilder {
         let keys = Arc::new(listed.into_keys(secrets, stored));
 
         let mut adapters = Adapters::new(keys, Arc::clone(&clock));
-        let mut built_in = Providers::new(&loaded.config, &environment);
-        for provider in settings::providers(&loaded, &chain) {
-            if own.iter().any(|adapter| *adapter.id() == provider) {
-                continue;
-            }
-            if let Some(adapter) = built_in.adapter(&provider)? {
-                adapters = adapters.with(adapter);
-            }
-        }
-        for adapter in own {
+        for adapter in made {
             adapters = adapters.with(adapter);
         }
         let mut by_provider: HashMap<ProviderId, Vec<ProfileId>> = HashMap::new();

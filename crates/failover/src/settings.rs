@@ -2,13 +2,15 @@
 
 use failover_auth::{ConfiguredProfile, CooldownOptions, CooldownPolicy, UserPinMode};
 use failover_chain::{Aliases, Capabilities, ChainConfig, Fallbacks, ModelChainConfig, Origin, Reference};
-use failover_classify::{Classifier, OperatorRule};
+use failover_classify::{Classifier, OperatorRule, ProviderRules, standard_tables};
 use failover_config::{
     Agent, AuthMode, Config, Diagnostics, Document, Loaded, ModelChoice, Overrides, UserPin,
 };
+use failover_provider::ProviderAdapter;
 use failover_runner::plan::{Persistence, PolicyConfig, RunPolicy};
 use failover_types::{AgentId, CredentialKind, ModelRef, ModelSelector, ProviderId};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a valid config file cannot be put to work. The operator's to mend.
@@ -256,8 +258,27 @@ fn operator_rules(config: &Config) -> Vec<OperatorRule> {
 ///
 /// [`SettingsError::Rule`] says where the faulty rule stands and what is wrong with it.
 pub fn classifier(loaded: &Loaded) -> Result<Classifier, SettingsError> {
+    classifier_with(loaded, &[])
+}
+
+/// The same, and the rules that adapters bring.
+pub(crate) fn classifier_with(
+    loaded: &Loaded,
+    adapters: &[Arc<dyn ProviderAdapter>],
+) -> Result<Classifier, SettingsError> {
+    let standard = standard_tables();
+    let mut tables: Vec<&dyn ProviderRules> = standard.iter().map(|table| table as _).collect();
+    for rules in adapters.iter().map(|adapter| adapter.rules()) {
+        // Adapters of one crate bring the same table, and may hand on a standard one.
+        let same = |known: &&dyn ProviderRules| {
+            known.namespace() == rules.namespace() && known.rows() == rules.rows()
+        };
+        if !tables.iter().any(same) {
+            tables.push(rules);
+        }
+    }
     let rules = operator_rules(&loaded.config);
-    Classifier::standard()?.with_operator_rules(&rules).map_err(|error| {
+    Classifier::new(&tables)?.with_operator_rules(&rules).map_err(|error| {
         let path = format!("classifier.rules[{}].{}", error.index, error.field);
         SettingsError::Rule(loaded.fault(&path, error.what))
     })

@@ -36,6 +36,30 @@ fn a_malformed_line_is_skipped_and_a_first_line_is_no_whole_answer() {
     assert!(decoder.whole(first, &mut answered).is_err());
 }
 
+/// What a recorded answer says, an event a line.
+fn recorded(name: &str, text: &str) -> String {
+    let (mut decoder, mut answered) = (decoder(), Answered::default());
+    if name.ends_with(".json") {
+        decoder.whole(text.trim(), &mut answered).unwrap();
+    } else {
+        for text in text.lines() {
+            decoder.event(&line(text), &mut answered).unwrap();
+        }
+    }
+    let events: String = answered.ready.iter().map(|event| format!("{event:?}\n")).collect();
+    format!("{:?}\n{events}{:?}, done {}", answered.head, answered.finish, answered.done)
+}
+
+// spec: P-5
+#[test]
+fn golden_answers() {
+    insta::assert_snapshot!(
+        "thinking_then_tool.ndjson",
+        recorded("thinking_then_tool.ndjson", include_str!("answers/thinking_then_tool.ndjson"))
+    );
+    insta::assert_snapshot!("whole.json", recorded("whole.json", include_str!("answers/whole.json")));
+}
+
 proptest! {
     #[test]
     fn any_line_is_harmless(data in "\\PC{0,80}", pieces in proptest::collection::vec(prop_oneof![

@@ -205,6 +205,7 @@ fn text_of(part: &Part) -> Option<&str> {
 }
 
 /// Tries values of a strategy; a failing one is made smaller before it is reported.
+#[expect(clippy::future_not_send, reason = "it stays on its test's thread")]
 async fn each<T: Debug + Clone, F>(strategy: impl Strategy<Value = T>, check: F) -> Report
 where
     F: AsyncFn(&T) -> Report,
@@ -233,6 +234,7 @@ where
 }
 
 /// The request of the vendor says what the neutral one says.
+#[expect(clippy::future_not_send, reason = "it stays on its test's thread")]
 pub(super) async fn asks_for_what_is_asked(subject: &Subject) -> Report {
     let world = World::new(subject, Answer::text(["x"])).await?;
     let dialect = (subject.dialect)();
@@ -280,6 +282,7 @@ fn told(parts: &[Part]) -> (String, String, Vec<(String, Value)>) {
 }
 
 /// The neutral answer says what the vendor's says, whole and in pieces.
+#[expect(clippy::future_not_send, reason = "it stays on its test's thread")]
 pub(super) async fn tells_what_is_answered(subject: &Subject) -> Report {
     each(pieces(), async |pieces: &Vec<Piece>| {
         let (mut thought, mut said, mut calls) = (String::new(), String::new(), Vec::new());

@@ -4,7 +4,7 @@ use super::tls::Identity;
 use bytes::Bytes;
 use h2::Reason;
 use h2::server::{Connection, SendResponse};
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -107,18 +107,19 @@ impl fmt::Debug for Http2Upstream {
     }
 }
 
-async fn converse(acceptor: TlsAcceptor, stream: TcpStream, seen: &Mutex<Seen>) -> Result<(), h2::Error> {
-    let stream = acceptor.accept(stream).await.map_err(h2::Error::from_io)?;
+async fn converse(acceptor: TlsAcceptor, stream: TcpStream, seen: &Mutex<Seen>) -> io::Result<()> {
+    let stream = acceptor.accept(stream).await?;
     seen.lock().unwrap_or_else(PoisonError::into_inner).connections += 1;
-    let mut connection = h2::server::handshake(stream).await?;
+    let mut connection = h2::server::handshake(stream).await.map_err(io::Error::other)?;
     while let Some(request) = connection.accept().await {
+        let request = request.map_err(io::Error::other)?;
         let step = {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.requests += 1;
             seen.steps.pop_front()
         };
         let answer = Http2Step::Answer(Bytes::from_static(b"data: [DONE]\n\n"));
-        if perform(&mut connection, request?, step.unwrap_or(answer)).await? {
+        if perform(&mut connection, request, step.unwrap_or(answer)).await.map_err(io::Error::other)? {
             break;
         }
     }
@@ -134,8 +135,8 @@ async fn perform(
     step: Http2Step,
 ) -> Result<bool, h2::Error> {
     drop(request);
-    let head = || Response::builder().header("content-type", "text/event-stream").body(());
-    let head = head().map_err(|error| h2::Error::from_io(io::Error::other(error)))?;
+    let mut head = Response::new(());
+    head.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
     match step {
         Http2Step::Answer(bytes) => {
             respond.send_response(head, false)?.send_data(bytes, true)?;

@@ -6,3 +6,4 @@ mod common;
 mod engine;
 #[cfg(all(unix, feature = "store-sled"))]
 mod kill;
+mod outside;

@@ -1,0 +1,88 @@
+//! What the decoder makes of answers, whole and streamed.
+
+use super::*;
+use crate::facts::FACTS;
+use crate::look::Glancer;
+use failover_http::Look;
+use failover_types::ProviderId;
+use proptest::prelude::*;
+
+fn decoder() -> Decoder {
+    let origin = Origin::new(ProviderId::new("openrouter").unwrap());
+    let facts = FACTS.iter().find(|facts| facts.id == "openrouter").unwrap();
+    Decoder::new(origin, facts)
+}
+
+fn event(data: &str) -> SseEvent {
+    let mut event = SseEvent::default();
+    data.clone_into(&mut event.data);
+    event
+}
+
+// spec: P-3
+#[test]
+fn a_malformed_event_is_skipped() {
+    let (mut decoder, mut answered) = (decoder(), Answered::default());
+    decoder.event(&event("{\"choices\":[{"), &mut answered).unwrap();
+    let text = r#"{"choices":[{"delta":{"content":[{"type":"text","text":"a"}]}}]}"#;
+    decoder.event(&event(text), &mut answered).unwrap();
+    assert_eq!(answered.ready, [ReplyEvent::Text("a".into())]);
+}
+
+#[test]
+fn a_proof_that_is_too_long_is_left_out_whole() {
+    let (mut decoder, mut answered) = (decoder(), Answered::default());
+    let item = format!(r#"{{"choices":[{{"delta":{{"reasoning_details":["{}"]}}}}]}}"#, "x".repeat(700_000));
+    decoder.event(&event(&item), &mut answered).unwrap();
+    decoder.event(&event(&item), &mut answered).unwrap();
+    assert_eq!(decoder.take_proof(), None);
+}
+
+/// What a recorded answer says, an event a line.
+fn recorded(name: &str, text: &str) -> String {
+    let (mut decoder, mut answered) = (decoder(), Answered::default());
+    if name.ends_with(".json") {
+        decoder.whole(text.trim(), &mut answered).unwrap();
+    } else {
+        let mut parser = failover_http::SseParser::new();
+        parser.push(text.as_bytes()).unwrap();
+        while let Some(event) = parser.next_event() {
+            decoder.event(&event, &mut answered).unwrap();
+        }
+    }
+    let events: String = answered.ready.iter().map(|event| format!("{event:?}\n")).collect();
+    format!("{:?}\n{events}{:?}, done {}", answered.head, answered.finish, answered.done)
+}
+
+// spec: P-5
+#[test]
+fn golden_answers() {
+    insta::assert_snapshot!(
+        "parallel_tools.sse",
+        recorded("parallel_tools.sse", include_str!("answers/parallel_tools.sse"))
+    );
+    insta::assert_snapshot!(
+        "openrouter_reasoning.sse",
+        recorded("openrouter_reasoning.sse", include_str!("answers/openrouter_reasoning.sse"))
+    );
+    insta::assert_snapshot!(
+        "content_parts.json",
+        recorded("content_parts.json", include_str!("answers/content_parts.json"))
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_event_is_harmless(data in "\\PC{0,80}", pieces in proptest::collection::vec(prop_oneof![
+        Just("{"), Just("}"), Just("["), Just("]"), Just(":"), Just(","), Just("null"), Just("\"choices\""),
+        Just("\"delta\""), Just("\"content\""), Just("\"tool_calls\""), Just("\"index\""), Just("-1"), Just("\"x\"")
+    ], 0..40)) {
+        let (mut decoder, mut answered) = (decoder(), Answered::default());
+        for data in [data, pieces.concat()] {
+            // Whether it is a fault does not matter; that it does not panic does.
+            let _ = decoder.event(&event(&data), &mut answered);
+            let _ = decoder.whole(&data, &mut answered);
+            let _ = Glancer::new(false).look("", &data, &mut answered);
+        }
+    }
+}

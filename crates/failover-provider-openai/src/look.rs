@@ -151,7 +151,7 @@ impl Glancer {
             }
             self.over |= bit;
             if self.begun == self.over {
-                answered.finish = self.finish.clone();
+                answered.finish.clone_from(&self.finish);
             }
         } else if self.begun != self.over {
             // Another choice began after the first was over.

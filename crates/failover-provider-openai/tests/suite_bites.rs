@@ -4,7 +4,8 @@
 use async_trait::async_trait;
 use failover_classify::ProviderRules;
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, FinishReason, ProviderAdapter, Reply, ReplyEvent, ReplyStream,
+    AttemptFailure, AttemptScope, ChatRequest, FinishReason, Part, ProviderAdapter, Reply, ReplyEvent,
+    ReplyStream,
 };
 use failover_provider_openai::OpenAi;
 use failover_testkit::provider::{Subject, run};
@@ -24,6 +25,10 @@ enum Sin {
     NoKey,
     /// Resolves before content.
     Hasty,
+    /// Leaves results of tools out.
+    Forgets,
+    /// Says nothing of calls.
+    Withholds,
 }
 
 struct Sinner {
@@ -62,6 +67,20 @@ impl ProviderAdapter for Sinner {
                 scope.idempotency_key = None;
                 self.inner.open(request, scope).await
             }
+            Sin::Forgets => {
+                let mut request = request.clone();
+                for message in &mut request.messages {
+                    message.parts.retain(|part| !matches!(part, Part::ToolResult(_)));
+                }
+                self.inner.open(&request, scope).await
+            }
+            Sin::Withholds => match self.inner.open(request, scope).await? {
+                Reply::Complete(mut reply) => {
+                    reply.parts.retain(|part| !matches!(part, Part::ToolCall(_)));
+                    Ok(Reply::Complete(reply))
+                }
+                reply @ Reply::Stream(_) => Ok(reply),
+            },
             Sin::Hasty => {
                 let outcome = self.inner.open(request, scope).await;
                 let provider = self.id().clone();
@@ -78,11 +97,20 @@ impl ProviderAdapter for Sinner {
 #[test_case(Sin::Swallows, "never_passes_off_an_incomplete_answer")]
 #[test_case(Sin::NoKey, "sends_the_key_and_the_idempotency_key_once")]
 #[test_case(Sin::Hasty, "fails_before_content"; "hasty")]
+#[test_case(Sin::Forgets, "asks_for_what_is_asked")]
 fn the_suite_bites(sin: Sin, case: &str) {
     let subject = subject(sin);
     let fault = run(&subject, case).unwrap_err();
     assert!(!fault.is_empty());
     assert_eq!(run(&subject, "answers_whole"), Ok(()), "and blames nothing else");
+}
+
+// spec: P-5
+#[test]
+fn the_suite_finds_calls_that_are_withheld() {
+    let fault = run(&subject(Sin::Withholds), "tells_what_is_answered").unwrap_err();
+    // The smallest answer with a call, not the first one that was tried.
+    assert!(fault.contains("ToolCall") && fault.len() < 600, "{fault}");
 }
 
 fn subject(sin: Sin) -> Subject {

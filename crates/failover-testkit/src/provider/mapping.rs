@@ -205,7 +205,6 @@ fn text_of(part: &Part) -> Option<&str> {
 }
 
 /// Tries values of a strategy; a failing one is made smaller before it is reported.
-#[expect(clippy::future_not_send, reason = "it stays on its test's thread")]
 async fn each<T: Debug + Clone, F>(strategy: impl Strategy<Value = T>, check: F) -> Report
 where
     F: AsyncFn(&T) -> Report,

@@ -29,9 +29,9 @@ pub enum Http2Step {
     AnswerThenGoAway(Bytes),
     /// GOAWAY with an error after these bytes, in the middle of the answer.
     GoAwayInside(Bytes),
-    /// These bytes of an answer, then RST_STREAM with an error.
+    /// These bytes of an answer, then a reset of the stream with an error.
     ResetInside(Bytes),
-    /// RST_STREAM with REFUSED_STREAM: the request was not looked at.
+    /// A reset of the stream that says that the request was not looked at.
     Refuse,
     /// GOAWAY without an error that leaves this request out.
     GoAwayBefore,

@@ -101,7 +101,9 @@ async fn forward(mut client: TcpStream, log: &Mutex<Vec<Proxied>>, wanted: Optio
     let mut server = TcpStream::connect(host).await?;
     let mut sent = format!("{} /{path} HTTP/1.1\r\nconnection: close\r\n", request.method);
     for (name, value) in request.headers.iter().filter(|(name, _)| name != "proxy-authorization") {
-        sent.push_str(&format!("{name}: {value}\r\n"));
+        for piece in [name, ": ", value, "\r\n"] {
+            sent.push_str(piece);
+        }
     }
     sent.push_str("\r\n");
     server.write_all(sent.as_bytes()).await?;

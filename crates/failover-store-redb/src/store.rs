@@ -4,10 +4,10 @@ use crate::commit::{Failure, MARK, META, RECORDS, Shared, Waiter, decode, write}
 use crate::overlay::{BLOCK, Overlay, Record};
 use async_trait::async_trait;
 use failover_store::{
-    ChangeStream, Durability, Expect, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Versioned,
+    ChangeStream, Durability, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Versioned,
     WriteOptions,
 };
-use failover_types::Clock;
+use failover_types::{Clock, Timestamp};
 use redb::backends::FileBackend;
 use redb::{Database, ReadableDatabase, StorageBackend};
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ pub struct RedbStore {
 
 struct Inner {
     place: String,
+    feed: Feed,
     shared: Arc<Shared>,
     /// Taken when the store is dropped, which ends the thread.
     waiting: Option<Sender<Waiter>>,
@@ -99,7 +100,7 @@ impl RedbStore {
             let thread = std::thread::Builder::new().name("failover-store-commit".into());
             thread.spawn(move || shared.commit_for_ever(&queue)).map_err(|e| engine(&place, e))?
         };
-        let inner = Inner { place, shared, waiting: Some(waiting), thread: Some(thread) };
+        let inner = Inner { place, feed: Feed::new(), shared, waiting: Some(waiting), thread: Some(thread) };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -178,15 +179,15 @@ impl Inner {
     /// `None` where no version number is left below the durable mark.
     fn try_swap(
         &self,
-        key: &str,
+        key: &Key,
         expect: Expect,
         next: Option<&Value>,
         write: WriteOptions,
     ) -> Result<Option<Swap>, StoreError> {
         let mut overlay = self.shared.overlay();
-        let record = match overlay.pending.get(key) {
+        let record = match overlay.pending.get(key.as_str()) {
             Some(pending) => Some(pending.clone()),
-            None => self.committed(key).map_err(|e| self.engine(e))?,
+            None => self.committed(key.as_str()).map_err(|e| self.engine(e))?,
         };
         let current = record.and_then(|record| record.live(self.shared.clock.now()));
         if !expect.met_by(current.as_ref().map(|current| current.version)) {
@@ -197,7 +198,9 @@ impl Inner {
         }
         let Some(version) = overlay.take_version() else { return Ok(None) };
         let record = Record { version, expires_at: write.expires_at, value: next.cloned() };
-        overlay.pending.insert(key.to_owned(), record);
+        // Told under the lock, so that two writers are told in the order in which they wrote.
+        self.feed.tell(key, record.clone().live(Timestamp::ZERO).as_ref());
+        overlay.pending.insert(key.to_string(), record);
         Ok(Some(Swap::Done(next.is_some().then_some(version))))
     }
 }
@@ -230,7 +233,7 @@ impl KeyValue for RedbStore {
             if let Some(failure) = store.shared.failed.get() {
                 return Err(store.unavailable(failure));
             }
-            let Some(swap) = store.try_swap(key.as_str(), expect, next.as_ref(), write)? else {
+            let Some(swap) = store.try_swap(key, expect, next.as_ref(), write)? else {
                 store.durable().await?;
                 continue;
             };
@@ -307,7 +310,7 @@ impl KeyValue for RedbStore {
         Ok(found)
     }
 
-    async fn changes(&self, _prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        Ok(None)
+    async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
+        Ok(Some(self.inner.feed.listen(prefix)))
     }
 }

@@ -7,11 +7,13 @@
 //! - **Durable** means what the server is set to: nothing without an append-only file, a second may be lost with
 //!   `appendfsync everysec`, nothing with `always`. [`RedisStore::warnings`] says what is weaker than it could be.
 //! - **Time** is the server's. An expiry is sent as a span, so a client whose clock is wrong does no harm.
-//! - There is no change feed: notifications are lost while a connection is, so callers poll.
+//! - The change feed tells of what other replicas write, within milliseconds, over a connection of its own. What is
+//!   written while that connection is lost is not told: it is never needed for correctness.
 //! - Every call ends within about a second of waiting for the server, and never tries a write twice.
 //!
 //! All keys of a namespace share a hash tag, so that a cluster keeps them in one slot.
 
+mod feed;
 mod script;
 mod store;
 

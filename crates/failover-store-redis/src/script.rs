@@ -1,7 +1,7 @@
 //! What runs inside the server.
 
 /// Keys: record, index, last version. Arguments: expected version (empty: absent), `put` or `del`, value, life in
-/// milliseconds (empty: for ever), name.
+/// milliseconds (empty: for ever), name, channel of the feed. Whoever may not publish writes all the same.
 pub(crate) const SWAP: &str = r"
 local version = redis.call('HGET', KEYS[1], 'v')
 local met
@@ -11,8 +11,8 @@ if not met then
     return {'lost', version, redis.call('HGET', KEYS[1], 'd')}
 end
 if ARGV[2] == 'del' then
-    redis.call('DEL', KEYS[1])
     redis.call('ZREM', KEYS[2], ARGV[5])
+    if redis.call('DEL', KEYS[1]) == 1 then redis.pcall('PUBLISH', ARGV[6], ARGV[5]) end
     return {'done'}
 end
 local time = redis.call('TIME')
@@ -27,6 +27,7 @@ else
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 redis.call('ZADD', KEYS[2], 0, ARGV[5])
+redis.pcall('PUBLISH', ARGV[6], ARGV[5])
 return {'done', next}
 ";
 

@@ -1,5 +1,6 @@
 //! The client's end.
 
+use crate::feed;
 use crate::script::{PAGE, SCAN, SWAP};
 use async_trait::async_trait;
 use failover_store::{
@@ -7,7 +8,7 @@ use failover_store::{
     WriteOptions,
 };
 use failover_types::Clock;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::aio::{ConnectionManager, ConnectionManagerConfig, PubSub};
 use redis::{Client, RedisError, Script};
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ const RECONNECT_DELAY: Duration = Duration::from_millis(20);
 /// A namespace of a Redis server. Clones share one connection, which is made anew when it is lost.
 #[derive(Clone)]
 pub struct RedisStore {
+    client: Client,
     connection: ConnectionManager,
     clock: Arc<dyn Clock>,
     names: Arc<Names>,
@@ -35,6 +37,8 @@ struct Names {
     record: String,
     index: String,
     version: String,
+    /// Where changes are published: the name of the record, and nothing else.
+    channel: String,
     swap: Script,
     scan: Script,
 }
@@ -65,7 +69,7 @@ impl RedisStore {
             .set_min_delay(RECONNECT_DELAY)
             .set_max_delay(RECONNECT_DELAY);
         let mut connection =
-            ConnectionManager::new_with_config(client, config).await.map_err(|e| unavailable(&place, &e))?;
+            ConnectionManager::new_with_config(client.clone(), config).await.map_err(|e| unavailable(&place, &e))?;
         let warnings = warnings(&mut connection).await;
         for warning in &warnings {
             tracing::warn!(%place, "{warning}");
@@ -74,11 +78,12 @@ impl RedisStore {
             record: format!("{{{namespace}}}:r:"),
             index: format!("{{{namespace}}}:index"),
             version: format!("{{{namespace}}}:version"),
+            channel: format!("{{{namespace}}}:changes"),
             swap: Script::new(SWAP),
             scan: Script::new(SCAN),
             place,
         };
-        Ok(Self { connection, clock, names: Arc::new(names), warnings: warnings.into() })
+        Ok(Self { client, connection, clock, names: Arc::new(names), warnings: warnings.into() })
     }
 
     /// Settings of the server that let it lose what it acknowledged, as sentences for an operator.
@@ -88,6 +93,22 @@ impl RedisStore {
 
     fn unavailable(&self, e: &RedisError) -> StoreError {
         unavailable(&self.names.place, e)
+    }
+
+    /// A connection of its own that is told of every change of the namespace.
+    pub(crate) async fn subscribe(&self) -> Result<PubSub, StoreError> {
+        let subscribed = async {
+            let mut connection = self.client.get_async_pubsub().await?;
+            connection.subscribe(&self.names.channel).await?;
+            Ok(connection)
+        };
+        match tokio::time::timeout(PATIENCE, subscribed).await {
+            Ok(subscribed) => subscribed.map_err(|e| self.unavailable(&e)),
+            Err(_) => Err(StoreError::Unavailable {
+                place: self.names.place.clone(),
+                why: "the server did not answer within 1 s".to_owned(),
+            }),
+        }
     }
 
     fn confused(&self) -> StoreError {
@@ -183,6 +204,7 @@ impl KeyValue for RedisStore {
             .arg(next.as_ref().map_or(&[][..], Value::as_bytes))
             .arg(life.unwrap_or_default())
             .arg(key.as_str())
+            .arg(&self.names.channel)
             .invoke_async(&mut connection)
             .await
             .map_err(|e| self.unavailable(&e))?;
@@ -244,7 +266,7 @@ impl KeyValue for RedisStore {
         Ok(found)
     }
 
-    async fn changes(&self, _prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        Ok(None)
+    async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
+        feed::listen(self.clone(), prefix.clone()).await.map(Some)
     }
 }

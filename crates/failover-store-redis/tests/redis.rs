@@ -3,7 +3,9 @@
 
 use async_trait::async_trait;
 use failover_store::conformance::{Fixture, violations};
-use failover_store::{Expect, Key, KeyValue, StoreError, Swap, Value, Version, WriteOptions};
+use failover_store::{
+    Change, ChangeStream, Expect, Key, KeyValue, Prefix, StoreError, Swap, Value, Version, WriteOptions,
+};
 use failover_store_redis::RedisStore;
 use failover_types::{BoxFuture, Clock, Timestamp};
 use std::path::Path;
@@ -69,7 +71,7 @@ impl Server {
 
     async fn store(&self, namespace: &str) -> RedisStore {
         // The socket is there a moment before the server has read its file.
-        for _ in 0..100 {
+        for _ in 0..3_000 {
             if let Ok(store) = RedisStore::connect(&self.url(), namespace, Arc::new(WallClock)).await {
                 return store;
             }
@@ -86,7 +88,8 @@ impl Drop for Server {
 }
 
 fn wait_for(path: &Path) {
-    for _ in 0..500 {
+    // A minute: a loaded machine starts processes slowly.
+    for _ in 0..6_000 {
         if path.exists() {
             return;
         }
@@ -142,7 +145,7 @@ impl Fixture for Redis {
             server.start(&[]);
             server.url()
         };
-        for _ in 0..100 {
+        for _ in 0..3_000 {
             if RedisStore::connect(&url, "probe", Arc::new(WallClock)).await.is_ok() {
                 break;
             }
@@ -207,7 +210,7 @@ async fn a_restarted_server_is_found_again_with_all_that_was_acknowledged() {
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     server.start(&[]);
     let mut found = store.get(&key()).await;
-    for _ in 0..100 {
+    for _ in 0..3_000 {
         if found.is_ok() {
             break;
         }
@@ -263,4 +266,187 @@ async fn a_password_is_in_no_error() {
         let error = RedisStore::connect(url, "x", clock()).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
     }
+}
+
+/// Swaps again and again until the server takes it; a lost swap is read again.
+async fn put_when_up(store: &RedisStore, text: &str) -> Version {
+    for _ in 0..3_000 {
+        if let Ok(current) = store.get(&key()).await {
+            let value = Some(Value::new(text.as_bytes()));
+            let swap = store.swap(&key(), Expect::from(current.as_ref()), value, WriteOptions::durable()).await;
+            if let Ok(Swap::Done(Some(version))) = swap {
+                return version;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    unreachable!("the server does not come back")
+}
+
+async fn next(feed: &mut ChangeStream) -> Change {
+    let next = std::future::poll_fn(|cx| feed.as_mut().poll_next(cx));
+    tokio::time::timeout(Duration::from_secs(60), next).await.unwrap().unwrap()
+}
+
+// spec: K-3
+#[tokio::test]
+async fn a_feed_tells_another_replica_and_comes_back_with_the_server() {
+    let Some(mut server) = server("a_feed_tells_another_replica", &[]) else { return };
+    let (one, other) = (server.store("x").await, server.store("x").await);
+    let mut feed = other.changes(&Prefix::new(&["cooldown"]).unwrap()).await.unwrap().unwrap();
+    let version = put(&one, Expect::Absent, "1").await;
+    let change = next(&mut feed).await;
+    assert_eq!((change.key, change.current.unwrap().version), (key(), version));
+
+    server.kill();
+    server.start(&[]);
+    // The feed connects when it is read; what was written before it did is not told, so writing goes on.
+    let told = async {
+        loop {
+            if next(&mut feed).await.current.is_some_and(|current| current.version > version) {
+                return;
+            }
+        }
+    };
+    let writing = async {
+        loop {
+            put_when_up(&one, "again").await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        () = told => {}
+        () = writing => {}
+    }
+}
+
+/// Eight writers count in one record while the server is killed and comes back: no acknowledged count is lost, and none
+/// counts twice.
+// spec: K-3, A-25
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_that_go_on_through_crashes_lose_no_acknowledged_update() {
+    let Some(mut server) = server("writers_that_go_on_through_crashes", &[]) else { return };
+    let store = server.store("x").await;
+    put(&store, Expect::Absent, "").await;
+    let mut writers = tokio::task::JoinSet::new();
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for writer in 0..8 {
+        let (store, stop) = (server.store("x").await, Arc::clone(&stop));
+        writers.spawn(async move {
+            let (mut acked, mut tried) = (Vec::new(), 0);
+            while !stop.load(Ordering::SeqCst) {
+                let Ok(Some(current)) = store.get(&key()).await else { continue };
+                tried += 1;
+                // Each update adds a mark of its own to what stands there.
+                let mark = format!("{writer}-{tried} ");
+                let text = [current.value.as_bytes(), mark.as_bytes()].concat();
+                if text.len() > 30_000 {
+                    break;
+                }
+                let next = Some(Value::new(text));
+                let swap =
+                    store.swap(&key(), Expect::Version(current.version), next, WriteOptions::durable()).await;
+                if matches!(swap, Ok(Swap::Done(_))) {
+                    acked.push(mark);
+                }
+            }
+            acked
+        });
+    }
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        server.kill();
+        server.start(&[]);
+        put_marked(&store).await;
+    }
+    stop.store(true, Ordering::SeqCst);
+    let acked: Vec<String> = writers.join_all().await.concat();
+    let found = store.get(&key()).await.unwrap().unwrap();
+    let text = String::from_utf8(found.value.as_bytes().to_vec()).unwrap();
+    let mut marks: Vec<&str> = text.split_inclusive(' ').collect();
+    assert!(!acked.is_empty());
+    for mark in &acked {
+        assert_eq!(marks.iter().filter(|found| **found == mark.as_str()).count(), 1, "{mark}");
+    }
+    marks.sort_unstable();
+    let all = marks.len();
+    marks.dedup();
+    assert_eq!(marks.len(), all, "no update was made twice");
+}
+
+/// Waits until the server takes writes again, and loses none of what stands there.
+async fn put_marked(store: &RedisStore) {
+    for _ in 0..3_000 {
+        if let Ok(Some(current)) = store.get(&key()).await {
+            let next = Some(current.value.clone());
+            let swap = store.swap(&key(), Expect::Version(current.version), next, WriteOptions::durable()).await;
+            if swap.is_ok() {
+                return;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    unreachable!("the server does not come back")
+}
+
+/// A replica takes over: versions given out before stay below, and what had been replicated is there.
+// spec: K-3
+#[tokio::test]
+async fn a_replica_that_takes_over_goes_on_above_all_earlier_versions() {
+    let Some(mut primary) = server("a_replica_that_takes_over", &["--port", "0"]) else { return };
+    let port = free_port();
+    let (master_port, own) = (port.to_string(), free_port().to_string());
+    // Replication needs TCP: the primary listens on loopback too.
+    primary.kill();
+    primary.start(&["--port", &master_port, "--bind", "127.0.0.1"]);
+    let store = primary.store("x").await;
+    let before = put(&store, Expect::Absent, "1").await;
+    let mut replica = server("a_replica_that_takes_over", &[]).unwrap();
+    replica.kill();
+    replica.start(&["--port", &own, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1", &master_port]);
+    // A replica serves reads; it takes no writes, and says so.
+    let reader = replica.store("x").await;
+    let mut seen = None;
+    for _ in 0..3_000 {
+        seen = reader.get(&key()).await.ok().flatten();
+        if seen.is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(seen.unwrap().version, before);
+    let refused = reader.swap(&key(), Expect::Version(before), None, WriteOptions::durable()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused:?}");
+
+    primary.kill();
+    let client = redis::Client::open(replica.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let () = redis::cmd("REPLICAOF").arg("NO").arg("ONE").query_async(&mut connection).await.unwrap();
+    let after = put(&reader, Expect::Version(before), "2").await;
+    assert!(after > before);
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A server that stops for a while in the middle: calls end in bounded time, and the store is used again afterwards.
+// spec: A-25
+#[tokio::test]
+async fn after_a_server_has_hung_the_store_goes_on() {
+    let Some(server) = server("after_a_server_has_hung", &[]) else { return };
+    let store = server.store("x").await;
+    let before = put(&store, Expect::Absent, "1").await;
+    server.signal("-STOP");
+    let key = key();
+    for _ in 0..2 {
+        let swap = store.swap(&key, Expect::Version(before), Some(Value::new(*b"2")), WriteOptions::durable());
+        let answer = tokio::time::timeout(Duration::from_secs(30), swap).await;
+        assert!(answer.unwrap().is_err(), "a swap that is not acknowledged is an error");
+    }
+    server.signal("-CONT");
+    // Whether the swaps came through is not known; reading tells, and the next one is sound.
+    let after = put_when_up(&store, "3").await;
+    assert!(after > before);
+    assert_eq!(store.get(&key).await.unwrap().unwrap().version, after);
 }

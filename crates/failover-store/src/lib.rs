@@ -5,12 +5,14 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod feed;
 mod key;
 mod memory;
 mod seam;
 mod table;
 
 pub use error::StoreError;
+pub use feed::Feed;
 pub use key::{Key, KeyError, Prefix};
 pub use memory::MemoryStore;
 pub use seam::{

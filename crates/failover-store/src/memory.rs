@@ -1,7 +1,7 @@
 //! The in-memory store: the default of tests and of callers who keep nothing.
 
 use crate::{
-    ChangeStream, Expect, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Version, Versioned,
+    ChangeStream, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Version, Versioned,
     WriteOptions,
 };
 use async_trait::async_trait;
@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
+    feed: Feed,
 }
 
 #[derive(Default)]
@@ -38,7 +39,7 @@ impl Record {
 impl MemoryStore {
     /// An empty store. The clock decides when values lapse.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: Arc::default() }
+        Self { clock, state: Arc::default(), feed: Feed::new() }
     }
 
     /// A panic elsewhere cannot leave the map half changed, so a poisoned lock is still good.
@@ -82,12 +83,16 @@ impl KeyValue for MemoryStore {
             return Ok(Swap::Lost(current.cloned()));
         }
         let Some(value) = next else {
-            state.records.remove(key);
+            // Told under the lock, so that two writers are told in the order in which they wrote.
+            if state.records.remove(key).is_some() {
+                self.feed.tell(key, None);
+            }
             return Ok(Swap::Done(None));
         };
         state.last += 1;
         let version = Version(state.last);
         let record = Record { current: Versioned { version, value }, expires_at: write.expires_at };
+        self.feed.tell(key, Some(&record.current));
         state.records.insert(key.clone(), record);
         Ok(Swap::Done(Some(version)))
     }
@@ -114,7 +119,7 @@ impl KeyValue for MemoryStore {
             .collect())
     }
 
-    async fn changes(&self, _prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        Ok(None)
+    async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
+        Ok(Some(self.feed.listen(prefix)))
     }
 }

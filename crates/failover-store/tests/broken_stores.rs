@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use failover_store::conformance::{Fixture, StillClock, violations};
 use failover_store::{
-    ChangeStream, Expect, Key, KeyValue, MemoryStore, Prefix, StoreError, Swap, Value, Version, Versioned,
+    ChangeStream, Expect, Feed, Key, KeyValue, MemoryStore, Prefix, StoreError, Swap, Value, Version, Versioned,
     WriteOptions,
 };
 use failover_types::{Clock, Timestamp};
@@ -30,6 +30,11 @@ enum Flaw {
     KeepsOldExpiry,
     HidesTheWinner,
     DropsEmptyValues,
+    KeepsItsFeedSilent,
+    TellsOfOthersKeys,
+    TellsOfLostSwaps,
+    HidesDeletes,
+    EndsItsFeed,
 }
 
 /// A small store with one flaw. Without one it passes.
@@ -40,6 +45,7 @@ struct Flawed {
     /// Sound stores make one swap at a time.
     one: tokio::sync::Mutex<()>,
     state: Mutex<State>,
+    feed: Feed,
 }
 
 #[derive(Clone, Default)]
@@ -61,6 +67,9 @@ impl Flawed {
         let mut state = self.state.lock().unwrap();
         let Some(value) = next else {
             state.records.remove(key.as_str());
+            if self.flaw != Flaw::HidesDeletes {
+                self.feed.tell(key, None);
+            }
             return None;
         };
         let version = if self.flaw == Flaw::ReusesVersionsAfterDelete {
@@ -72,6 +81,9 @@ impl Flawed {
         let old = state.records.get(key.as_str()).and_then(|(_, expires_at)| *expires_at);
         let expires_at = write.expires_at.or(if self.flaw == Flaw::KeepsOldExpiry { old } else { None });
         let record = Versioned { version: Version(version), value };
+        if self.flaw != Flaw::KeepsItsFeedSilent {
+            self.feed.tell(key, Some(&record));
+        }
         state.records.insert(key.to_string(), (record, expires_at));
         Some(Version(version))
     }
@@ -88,6 +100,9 @@ impl Flawed {
             tokio::task::yield_now().await;
         }
         let met = expect.met_by(current.as_ref().map(|current| current.version));
+        if !met && self.flaw == Flaw::TellsOfLostSwaps {
+            self.feed.tell(key, current.as_ref());
+        }
         if !met && self.flaw != Flaw::IgnoresExpect {
             return Swap::Lost(current.filter(|_| self.flaw != Flaw::HidesTheWinner));
         }
@@ -162,8 +177,12 @@ impl KeyValue for Flawed {
             .collect())
     }
 
-    async fn changes(&self, _prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        Ok(None)
+    async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
+        Ok(Some(match self.flaw {
+            Flaw::TellsOfOthersKeys => self.feed.listen(&Prefix::everything()),
+            Flaw::EndsItsFeed => Feed::new().listen(prefix),
+            _ => self.feed.listen(prefix),
+        }))
     }
 }
 
@@ -182,7 +201,7 @@ impl Broken {
     fn open(&self, state: State, medium_fails: bool) -> Arc<dyn KeyValue> {
         let clock = Arc::clone(&self.clock);
         let (one, state) = (tokio::sync::Mutex::default(), Mutex::new(state));
-        let store = Arc::new(Flawed { flaw: self.flaw, clock, medium_fails, one, state });
+        let store = Arc::new(Flawed { flaw: self.flaw, clock, medium_fails, one, state, feed: Feed::new() });
         self.disk.lock().unwrap().push(Arc::clone(&store));
         store
     }
@@ -235,6 +254,11 @@ impl Fixture for Broken {
 #[test_case::test_case(Flaw::KeepsOldExpiry, "a_swap_sets_the_expiry_anew")]
 #[test_case::test_case(Flaw::HidesTheWinner, "a_stale_swap_is_lost_and_changes_nothing")]
 #[test_case::test_case(Flaw::DropsEmptyValues, "values_of_every_size_come_back_whole")]
+#[test_case::test_case(Flaw::TellsOfOthersKeys, "a_feed_tells_of_changes_below_its_prefix")]
+#[test_case::test_case(Flaw::HidesDeletes, "a_feed_tells_of_changes_below_its_prefix")]
+#[test_case::test_case(Flaw::EndsItsFeed, "a_feed_tells_of_changes_below_its_prefix")]
+#[test_case::test_case(Flaw::TellsOfLostSwaps, "a_lost_swap_is_no_change")]
+#[test_case::test_case(Flaw::KeepsItsFeedSilent, "a_feed_tells_of_changes_below_its_prefix")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite_finds_the_flaw(flaw: Flaw, case: &str) {
     let found = violations(&Broken::new(flaw)).await;

@@ -90,6 +90,8 @@ const CASES: &[(&str, Case)] = cases![
     time::a_lapsed_value_counts_as_absent,
     time::a_swap_sets_the_expiry_anew,
     feed::a_feed_tells_of_changes_below_its_prefix,
+    feed::a_lost_swap_is_no_change,
+    feed::nobody_waits_for_a_slow_reader,
 ];
 
 /// Why a case failed.

@@ -1,10 +1,12 @@
 //! One thread that makes writes durable: one flush and one `fdatasync` serve everyone who waits.
 
 use crate::disk::Disk;
+use crate::engine::EngineCell;
+use crate::mend::Mend;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -12,7 +14,10 @@ use tokio::sync::oneshot;
 /// Soft writes reach the disk this often. Below the half second that the contract lets them lose.
 const TICK: Duration = Duration::from_millis(400);
 
-/// Why writes are no longer taken. Shared, because every waiter of a failed batch hears it.
+/// A store that broke is mended at the tick after, and then at every so-many-th.
+const MEND_EVERY: u32 = 2;
+
+/// Why writes are not taken now. Shared, because every waiter of a failed batch hears it.
 pub(crate) type Failure = Arc<str>;
 
 type Waiter = oneshot::Sender<Result<(), Failure>>;
@@ -40,19 +45,28 @@ pub(crate) struct Committer {
 struct Shared {
     /// Soft writes since the last sync.
     dirty: AtomicBool,
-    failed: OnceLock<Failure>,
+    failed: Mutex<Option<Failure>>,
+}
+
+impl Shared {
+    /// A change is one step, so a poisoned lock is still good.
+    fn failed(&self) -> std::sync::MutexGuard<'_, Option<Failure>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Committer {
     pub(crate) fn start(
-        db: sled::Db,
+        cell: Arc<EngineCell>,
         log: File,
         disk: Arc<dyn Disk>,
         chores: Box<dyn Chores>,
+        mend: Mend,
     ) -> std::io::Result<Self> {
         let (queue, waiting) = channel();
         let shared = Arc::new(Shared::default());
-        let mut worker = Worker { db, log, disk, chores, shared: Arc::clone(&shared) };
+        let mut worker =
+            Worker { cell, log, disk, chores: Some(chores), mend, ticks: 0, shared: Arc::clone(&shared) };
         let thread = std::thread::Builder::new()
             .name("failover-store-commit".into())
             .spawn(move || worker.run(&waiting))?;
@@ -76,9 +90,9 @@ impl Committer {
         self.shared.dirty.store(true, Ordering::Release);
     }
 
-    /// Why writes are refused, once a sync has failed.
+    /// Why writes are refused, from a sync that failed until the store is mended.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        self.shared.failed.get().cloned()
+        self.shared.failed().clone()
     }
 }
 
@@ -94,11 +108,15 @@ impl Drop for Committer {
 }
 
 struct Worker {
-    db: sled::Db,
+    cell: Arc<EngineCell>,
     /// sled's log, the only file that it writes while it runs.
     log: File,
     disk: Arc<dyn Disk>,
-    chores: Box<dyn Chores>,
+    /// Nothing while the engine is being opened anew: they hold on to it.
+    chores: Option<Box<dyn Chores>>,
+    mend: Mend,
+    /// Ticks since the store broke.
+    ticks: u32,
     shared: Arc<Shared>,
 }
 
@@ -115,16 +133,21 @@ impl Worker {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.shared.dirty.load(Ordering::Acquire) {
-                        // A failure is kept, and refuses all later writes.
+                    if self.shared.failed().is_some() {
+                        if self.ticks.is_multiple_of(MEND_EVERY) {
+                            self.try_to_mend();
+                        }
+                        self.ticks = self.ticks.wrapping_add(1);
+                    } else if self.shared.dirty.load(Ordering::Acquire) {
+                        // A failure is kept, and refuses all writes until the store is mended.
                         let _ = self.sync();
-                    } else if self.shared.failed.get().is_none() {
-                        self.chores.idle();
+                    } else if let Some(chores) = &mut self.chores {
+                        chores.idle();
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     // Without the chores of a clean close the next open only checks less.
-                    let _ = self.chores.before_close();
+                    let _ = self.chores.as_mut().map(|chores| chores.before_close());
                     let _ = self.sync();
                     return;
                 }
@@ -133,20 +156,53 @@ impl Worker {
     }
 
     fn sync(&mut self) -> Result<(), Failure> {
-        if let Some(failure) = self.shared.failed.get() {
+        if let Some(failure) = &*self.shared.failed() {
             return Err(Arc::clone(failure));
         }
         self.shared.dirty.store(false, Ordering::Release);
-        self.try_sync().map_err(|why| Arc::clone(self.shared.failed.get_or_init(|| why)))
+        self.try_sync().inspect_err(|why| {
+            tracing::warn!(%why, "the store takes no writes until it is mended");
+            self.ticks = 0;
+            *self.shared.failed() = Some(Arc::clone(why));
+        })
+    }
+
+    /// Opens the engine anew over files that are written anew; on success writes are taken again.
+    fn try_to_mend(&mut self) {
+        let mended = self.mend.probe().and_then(|()| {
+            self.chores = None;
+            self.mend.mend()
+        });
+        match mended {
+            Ok((log, chores)) => {
+                (self.log, self.chores) = (log, Some(chores));
+                self.shared.dirty.store(false, Ordering::Release);
+                *self.shared.failed() = None;
+                tracing::warn!("the store takes writes again; nothing that was in memory is lost");
+            }
+            Err(error) => {
+                let mut why = error.to_string();
+                if let Some(source) = std::error::Error::source(&error) {
+                    why = format!("{why}: {source}");
+                }
+                tracing::debug!(%why, "the store cannot be mended yet");
+                *self.shared.failed() =
+                    Some(format!("it broke and cannot be mended yet ({why}); it is tried again every second").into());
+            }
+        }
     }
 
     fn try_sync(&mut self) -> Result<(), Failure> {
-        let engine = |e: sled::Error| Failure::from(format!("a write could not be completed: {e}"));
-        self.chores.before_sync().map_err(engine)?;
-        self.db.flush().map_err(engine)?;
-        self.disk
-            .sync(&self.log)
-            .and_then(|()| self.chores.after_sync())
-            .map_err(|e| format!("the disk did not take a write: {e}; free or mend it, then restart").into())
+        let broken = |e: sled::Error| {
+            Failure::from(format!("a write could not be completed: {e}; it is tried again every second"))
+        };
+        let (Some(engine), Some(chores)) = (self.cell.get(), &mut self.chores) else {
+            return Err("its files are being written anew; try again".into());
+        };
+        chores.before_sync().map_err(broken)?;
+        engine.db.flush().map_err(broken)?;
+        self.disk.sync(&self.log).and_then(|()| chores.after_sync()).map_err(|e| {
+            format!("the disk did not take a write: {e}; free or mend it: it is tried again every second").into()
+        })
     }
 }

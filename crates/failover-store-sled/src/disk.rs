@@ -10,8 +10,8 @@ pub trait Disk: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever the system says. The store takes no more writes after that: what a failed sync left behind is
-    /// not known.
+    /// Whatever the system says. The store takes no more writes then until it has written its files anew: what a
+    /// failed sync left behind is not known, and the next sync may well say that all is well.
     fn sync(&self, file: &File) -> io::Result<()>;
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn check_private(dir: &Path, files: &[PathBuf]) -> Result<(), StoreEr
         };
         Ok((mode & 0o077 != 0).then(|| {
             format!(
-                "{} can be reached by others (mode {mode:03o}); run `chmod {want:o} {}`, or force it",
+                "{} can be reached by others (mode {mode:03o}); run `failover doctor --fix`, or `chmod {want:o} {}`",
                 path.display(),
                 path.display()
             )

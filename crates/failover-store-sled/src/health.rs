@@ -28,19 +28,20 @@ impl SledStore {
     /// [`StoreError::Engine`] where sled cannot read its files.
     pub fn health(&self) -> Result<Health, StoreError> {
         let inner = self.inner();
-        let mut health =
-            Health { bytes: inner.db.size_on_disk().map_err(|e| inner.engine(e))?, ..Health::default() };
+        let engine = inner.engine()?;
+        let bytes = engine.db.size_on_disk().map_err(|e| inner.broken(e))?;
+        let mut health = Health { bytes, ..Health::default() };
         let now = inner.now();
-        for entry in &inner.trees.records {
-            let (key, bytes) = entry.map_err(|e| inner.engine(e))?;
+        for entry in &engine.trees.records {
+            let (key, bytes) = entry.map_err(|e| inner.broken(e))?;
             match Record::decode(&key, &bytes) {
                 Ok(record) if record.clone().live(now).is_some() => health.live += 1,
                 Ok(_) => health.lapsed += 1,
                 Err(fault) => health.damaged.push((String::from_utf8_lossy(&key).into_owned(), fault.why())),
             }
         }
-        for key in inner.trees.quarantine.iter().keys() {
-            let key = key.map_err(|e| inner.engine(e))?;
+        for key in engine.trees.quarantine.iter().keys() {
+            let key = key.map_err(|e| inner.broken(e))?;
             health.quarantined.push(String::from_utf8_lossy(&key).into_owned());
         }
         Ok(health)

@@ -2,10 +2,12 @@
 
 use crate::committer::Committer;
 use crate::disk::{Disk, SystemDisk, sync_names};
+use crate::engine::{Engine, EngineCell};
 use crate::guard::{self, DirLock, corrupt, engine, from_sled};
+use crate::mend::Mend;
 use crate::store::{Inner, SledStore, Trees};
 use crate::upkeep::Upkeep;
-use failover_store::{MAX_VALUE_BYTES, StoreError};
+use failover_store::{Feed, MAX_VALUE_BYTES, StoreError};
 use failover_types::Clock;
 use std::fs;
 use std::io;
@@ -58,6 +60,14 @@ impl SledOptions {
         &self.dir
     }
 
+    pub(crate) fn syncing(&self) -> &dyn Disk {
+        &*self.disk
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
     /// Opens the store. Does blocking I/O, for as long as sled needs to read its log.
     ///
     /// # Errors
@@ -81,7 +91,7 @@ impl SledOptions {
         let (db, trees, mut upkeep) = guarded(dir, || {
             let db = open_engine(dir, &home)?;
             let trees = Trees::open(&db).map_err(|e| from_sled(dir, e))?;
-            let upkeep = Upkeep::begin(dir, &home, &trees, Arc::clone(&self.clock))?;
+            let upkeep = Upkeep::begin(dir, &home, &trees, Arc::clone(&self.clock), None)?;
             Ok((db, trees, upkeep))
         })?;
         let versions = Arc::clone(&upkeep.versions);
@@ -90,27 +100,30 @@ impl SledOptions {
         sync_names(dir, &home).map_err(|e| engine(dir, e))?;
         guard::narrow_files(&home).map_err(|e| engine(dir, e))?;
 
-        let committer = Committer::start(db.clone(), log, Arc::clone(&self.disk), Box::new(upkeep))
-            .map_err(|e| engine(dir, e))?;
+        let cell = Arc::new(EngineCell::new(Engine { db, trees }));
+        let mend = Mend::new(self.clone(), Arc::clone(&cell), Arc::clone(&versions));
+        let committer =
+            Committer::start(Arc::clone(&cell), log, Arc::clone(&self.disk), Box::new(upkeep), mend)
+                .map_err(|e| engine(dir, e))?;
         Ok(SledStore::from_inner(Inner {
             dir: self.dir.clone(),
             committer,
-            db,
-            trees,
+            cell,
             versions,
             clock: Arc::clone(&self.clock),
+            feed: Feed::new(),
             _lock: lock,
         }))
     }
 }
 
 /// sled answers some kinds of damage with an error and others with a panic: both are told as damage.
-fn guarded<T>(dir: &Path, open: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(crate) fn guarded<T>(dir: &Path, open: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(open))
         .unwrap_or_else(|_| Err(corrupt(dir, "the engine cannot make sense of them")))
 }
 
-fn open_engine(dir: &Path, home: &Path) -> Result<sled::Db, StoreError> {
+pub(crate) fn open_engine(dir: &Path, home: &Path) -> Result<sled::Db, StoreError> {
     let config = sled::Config::new()
         .path(home)
         .cache_capacity(CACHE_BYTES)

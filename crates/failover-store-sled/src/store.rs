@@ -2,13 +2,14 @@
 
 use crate::SledOptions;
 use crate::committer::{Committer, Failure};
+use crate::engine::{Engine, EngineCell};
 use crate::guard::{DirLock, from_sled};
 use crate::record::{Fault, Record};
 use crate::versions::Versions;
 use async_trait::async_trait;
 use failover_store::{
-    ChangeStream, Durability, Expect, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Versioned,
-    WriteOptions,
+    ChangeStream, Durability, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Versioned,
+    Version, WriteOptions,
 };
 use failover_types::{Clock, Timestamp};
 use std::fmt;
@@ -30,10 +31,10 @@ pub struct SledStore {
 pub(crate) struct Inner {
     pub(crate) dir: PathBuf,
     pub(crate) committer: Committer,
-    pub(crate) db: sled::Db,
-    pub(crate) trees: Trees,
+    pub(crate) cell: Arc<EngineCell>,
     pub(crate) versions: Arc<Versions>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) feed: Feed,
     pub(crate) _lock: DirLock,
 }
 
@@ -84,7 +85,10 @@ impl fmt::Debug for SledStore {
 
 /// One try of a swap.
 enum Tried {
+    /// Nothing was written: it is lost, or there was nothing to delete.
     Ended(Swap),
+    /// Written, under this version; `None` after a delete.
+    Written(Option<Version>),
     /// Another writer came between reading and writing.
     Raced,
     /// No version number is left below the durable mark.
@@ -92,8 +96,18 @@ enum Tried {
 }
 
 impl Inner {
-    pub(crate) fn engine(&self, e: sled::Error) -> StoreError {
+    /// What sled says. If it is broken, the committer finds out, and mends it.
+    pub(crate) fn broken(&self, e: sled::Error) -> StoreError {
+        self.committer.soft();
         from_sled(&self.dir, e)
+    }
+
+    /// The engine, for one call.
+    pub(crate) fn engine(&self) -> Result<Arc<Engine>, StoreError> {
+        self.cell.get().ok_or_else(|| {
+            let failure = self.committer.failure();
+            self.unavailable(&failure.unwrap_or_else(|| "its files are being written anew; try again".into()))
+        })
     }
 
     fn unavailable(&self, why: &Failure) -> StoreError {
@@ -105,21 +119,21 @@ impl Inner {
     }
 
     /// Reads a raw value; a damaged one is set aside first.
-    fn read(&self, key: &[u8], bytes: &[u8]) -> Result<Record, StoreError> {
-        Record::decode(key, bytes).map_err(|fault| self.set_aside(key, bytes, fault))
+    fn read(&self, engine: &Engine, key: &[u8], bytes: &[u8]) -> Result<Record, StoreError> {
+        Record::decode(key, bytes).map_err(|fault| self.set_aside(engine, key, bytes, fault))
     }
 
     /// Moves a damaged record into quarantine and says so. The copy comes first: a crash in between leaves two.
-    fn set_aside(&self, key: &[u8], bytes: &[u8], fault: Fault) -> StoreError {
+    fn set_aside(&self, engine: &Engine, key: &[u8], bytes: &[u8], fault: Fault) -> StoreError {
         let name = String::from_utf8_lossy(key).into_owned();
-        let moved = self
-            .trees
+        let trees = &engine.trees;
+        let moved = trees
             .quarantine
             .insert(key, bytes)
-            .and_then(|_| self.trees.records.compare_and_swap(key, Some(bytes), None::<&[u8]>));
+            .and_then(|_| trees.records.compare_and_swap(key, Some(bytes), None::<&[u8]>));
         self.committer.soft();
         if let Err(e) = moved {
-            return self.engine(e);
+            return self.broken(e);
         }
         tracing::warn!(place = %self.dir.display(), key = %name, why = fault.why(), "a damaged record was set aside");
         StoreError::Damaged { key: name, why: fault.why().to_owned() }
@@ -133,9 +147,10 @@ impl Inner {
         write: WriteOptions,
     ) -> Result<Tried, StoreError> {
         let now = self.now();
-        let raw = self.trees.records.get(key).map_err(|e| self.engine(e))?;
+        let engine = self.engine()?;
+        let raw = engine.trees.records.get(key).map_err(|e| self.broken(e))?;
         let current = match &raw {
-            Some(bytes) => self.read(key, bytes)?.live(now),
+            Some(bytes) => self.read(&engine, key, bytes)?.live(now),
             None => None,
         };
         if !expect.met_by(current.as_ref().map(|current| current.version)) {
@@ -147,13 +162,13 @@ impl Inner {
         let Some(version) = self.versions.take() else { return Ok(Tried::NoVersion) };
         let expires_at = if next.is_some() { write.expires_at } else { Some(now.after(TOMBSTONE_FOR)) };
         let record = Record { key: key.to_vec(), version, expires_at, value: next.cloned() };
-        let swapped = self
+        let swapped = engine
             .trees
             .records
             .compare_and_swap(key, raw.as_ref(), Some(record.encode()))
-            .map_err(|e| self.engine(e))?;
+            .map_err(|e| self.broken(e))?;
         Ok(match swapped {
-            Ok(()) => Tried::Ended(Swap::Done(next.is_some().then_some(version))),
+            Ok(()) => Tried::Written(next.is_some().then_some(version)),
             Err(_) => Tried::Raced,
         })
     }
@@ -164,8 +179,10 @@ impl KeyValue for SledStore {
     async fn get(&self, key: &Key) -> Result<Option<Versioned>, StoreError> {
         let store = &self.inner;
         let key = key.as_str().as_bytes();
-        let Some(bytes) = store.trees.records.get(key).map_err(|e| store.engine(e))? else { return Ok(None) };
-        Ok(store.read(key, &bytes)?.live(store.now()))
+        let engine = store.engine()?;
+        let found = engine.trees.records.get(key).map_err(|e| store.broken(e))?;
+        let Some(bytes) = found else { return Ok(None) };
+        Ok(store.read(&engine, key, &bytes)?.live(store.now()))
     }
 
     async fn swap(
@@ -183,8 +200,9 @@ impl KeyValue for SledStore {
             if let Some(failure) = store.committer.failure() {
                 return Err(store.unavailable(&failure));
             }
-            let swap = match store.try_swap(key.as_str().as_bytes(), expect, next.as_ref(), write)? {
-                Tried::Ended(swap) => swap,
+            let version = match store.try_swap(key.as_str().as_bytes(), expect, next.as_ref(), write)? {
+                Tried::Ended(swap) => return Ok(swap),
+                Tried::Written(version) => version,
                 // Each round means that another swap went through, so this ends as soon as `expect` is stale.
                 Tried::Raced => continue,
                 Tried::NoVersion => {
@@ -192,15 +210,15 @@ impl KeyValue for SledStore {
                     continue;
                 }
             };
-            if matches!(swap, Swap::Done(_)) {
-                match write.durability {
-                    Durability::Durable => {
-                        store.committer.durable().await.map_err(|failure| store.unavailable(&failure))?;
-                    }
-                    Durability::Soft => store.committer.soft(),
+            match write.durability {
+                Durability::Durable => {
+                    store.committer.durable().await.map_err(|failure| store.unavailable(&failure))?;
                 }
+                Durability::Soft => store.committer.soft(),
             }
-            return Ok(swap);
+            let current = version.zip(next).map(|(version, value)| Versioned { version, value });
+            store.feed.tell(key, current.as_ref());
+            return Ok(Swap::Done(version));
         }
     }
 
@@ -219,16 +237,17 @@ impl KeyValue for SledStore {
         let limit = limit.min(MAX_SCAN);
         let mut found = Vec::new();
         let mut damaged = None;
-        for entry in store.trees.records.range::<&[u8], _>((from, Bound::Unbounded)) {
+        let engine = store.engine()?;
+        for entry in engine.trees.records.range::<&[u8], _>((from, Bound::Unbounded)) {
             if found.len() >= limit {
                 break;
             }
-            let (key, bytes) = entry.map_err(|e| store.engine(e))?;
+            let (key, bytes) = entry.map_err(|e| store.broken(e))?;
             if !key.starts_with(prefix.as_str().as_bytes()) {
                 break;
             }
             // All damaged records of the page are set aside before the first is told: asking again then works.
-            match store.read(&key, &bytes).and_then(|record| Ok((stored_key(&key)?, record))) {
+            match store.read(&engine, &key, &bytes).and_then(|record| Ok((stored_key(&key)?, record))) {
                 Ok((key, record)) => found.extend(record.live(now).map(|current| (key, current))),
                 Err(e @ StoreError::Damaged { .. }) => {
                     damaged.get_or_insert(e);
@@ -239,8 +258,8 @@ impl KeyValue for SledStore {
         damaged.map_or(Ok(found), Err)
     }
 
-    async fn changes(&self, _prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        Ok(None)
+    async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
+        Ok(Some(self.inner.feed.listen(prefix)))
     }
 }
 

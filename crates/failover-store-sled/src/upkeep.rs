@@ -41,12 +41,14 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Reads the counters, and compares what sled brought back with what was left.
+    /// Reads the counters, and compares what sled brought back with what was left. An engine that is opened anew goes
+    /// on with the `versions` of the one before it.
     pub(crate) fn begin(
         dir: &Path,
         home: &Path,
         trees: &Trees,
         clock: Arc<dyn Clock>,
+        versions: Option<Arc<Versions>>,
     ) -> Result<Self, StoreError> {
         let mut acknowledged =
             guard::private_file().open(home.join("acknowledged")).map_err(|e| engine(dir, e))?;
@@ -70,7 +72,8 @@ impl Upkeep {
         if keys_differ || states_differ && found.damaged == 0 {
             return Err(corrupt(dir, "the records are not those that were there at the last close"));
         }
-        let versions = Arc::new(Versions::behind(number(MARK)?));
+        let mark = number(MARK)?;
+        let versions = versions.unwrap_or_else(|| Arc::new(Versions::behind(mark)));
         Ok(Self {
             trees: trees.clone(),
             versions,

@@ -40,6 +40,13 @@ impl SocketStore {
         guard::holder(&self.dir)
     }
 
+    /// Whether anybody listens at the socket. Where nobody does, the owner is gone.
+    pub(super) async fn is_served(&self) -> bool {
+        let connected = tokio::time::timeout(PATIENCE, UnixStream::connect(socket_path(&self.dir))).await;
+        // One that accepts no connection in time hangs, which is not being gone.
+        connected.map_or(true, |connected| connected.is_ok())
+    }
+
     async fn call(&self, request: &Request) -> Result<Reply, StoreError> {
         let reply = match tokio::time::timeout(PATIENCE, exchange(&self.dir, request)).await {
             Ok(Ok(reply)) => reply,

@@ -11,7 +11,7 @@ use failover_store::{
 use failover_types::Clock;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -20,9 +20,19 @@ const AGAIN: Duration = Duration::from_millis(20);
 
 /// The store of a state directory: opened by this process and served to others, or reached through the process
 /// that has it open. Clones share it; the last one dropped closes the socket and frees the directory.
+///
+/// A guest whose owner has gone takes its place with the next call, or finds whoever was quicker; each call ends within
+/// about a second.
 #[derive(Clone)]
 pub struct SharedStore {
-    role: Role,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: SledOptions,
+    role: RwLock<Role>,
+    /// One call at a time tries to take the owner's place.
+    taking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
@@ -77,14 +87,14 @@ impl SharedStore {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let locked = match options.open() {
-                Ok(store) => return Self::own(store, options.dir().to_owned()),
+                Ok(store) => return Ok(Self::with(own(store, options.dir().to_owned())?, options)),
                 Err(e @ StoreError::Locked { .. }) => e,
                 Err(e) => return Err(e),
             };
             // An owner that has the lock but no socket yet, or no longer, is tried again.
             let guest = SocketStore::connect(options.dir());
             if let Ok(Ok(guest)) = tokio::time::timeout_at(deadline, guest).await {
-                return Ok(Self { role: Role::Guest(guest) });
+                return Ok(Self::with(Role::Guest(guest), options));
             }
             if tokio::time::timeout_at(deadline, tick.tick()).await.is_err() {
                 return Err(locked);
@@ -92,32 +102,92 @@ impl SharedStore {
         }
     }
 
-    fn own(store: SledStore, dir: PathBuf) -> Result<Self, StoreError> {
-        let server = Server::bind(&dir, Arc::new(store.clone()))?;
-        let mut task = JoinSet::new();
-        task.spawn(server.run());
-        Ok(Self { role: Role::Owner(Arc::new(Owner { _server: task, store, dir })) })
+    fn with(role: Role, options: SledOptions) -> Self {
+        Self { inner: Arc::new(Inner { options, role: RwLock::new(role), taking: tokio::sync::Mutex::default() }) }
     }
 
     /// The engine itself, where this process owns it.
-    pub fn owned(&self) -> Option<&SledStore> {
-        match &self.role {
-            Role::Owner(owner) => Some(&owner.store),
+    pub fn owned(&self) -> Option<SledStore> {
+        match self.role() {
+            Role::Owner(owner) => Some(owner.store.clone()),
             Role::Guest(_) => None,
         }
     }
 
-    fn store(&self) -> &dyn KeyValue {
-        match &self.role {
-            Role::Owner(owner) => &owner.store,
-            Role::Guest(guest) => guest,
+    /// A role is replaced in one step, so a poisoned lock is still good.
+    fn role(&self) -> Role {
+        self.inner.role.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where this process is a guest and nobody listens at the socket: becomes the owner, or finds the new one. `true`
+    /// where asking again makes sense.
+    async fn succeed(&self) -> bool {
+        let Role::Guest(guest) = self.role() else { return false };
+        if guest.is_served().await {
+            return false;
+        }
+        let _one = self.inner.taking.lock().await;
+        if let Role::Owner(_) = self.role() {
+            return true;
+        }
+        let mut tick = tokio::time::interval(AGAIN);
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let options = self.inner.options.clone();
+            // sled reads its whole log: not on a thread that others wait for.
+            let opened = tokio::task::spawn_blocking(move || options.open()).await;
+            match opened {
+                Ok(Ok(store)) => {
+                    return match own(store, self.inner.options.dir().to_owned()) {
+                        Ok(role) => {
+                            *self.inner.role.write().unwrap_or_else(PoisonError::into_inner) = role;
+                            tracing::warn!(store = ?self, "the owner has gone; this process has taken its place");
+                            true
+                        }
+                        Err(error) => {
+                            tracing::warn!(%error, "the owner has gone, and its place cannot be taken");
+                            false
+                        }
+                    };
+                }
+                // Somebody else was quicker, or the old owner is not quite gone.
+                Ok(Err(StoreError::Locked { .. })) => {
+                    if guest.is_served().await {
+                        return true;
+                    }
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the owner has gone, and its place cannot be taken");
+                    return false;
+                }
+                Err(_) => return false,
+            }
+            if tokio::time::timeout_at(deadline, tick.tick()).await.is_err() {
+                return false;
+            }
         }
     }
 }
 
+impl Role {
+    fn store(&self) -> &dyn KeyValue {
+        match self {
+            Self::Owner(owner) => &owner.store,
+            Self::Guest(guest) => guest,
+        }
+    }
+}
+
+fn own(store: SledStore, dir: PathBuf) -> Result<Role, StoreError> {
+    let server = Server::bind(&dir, Arc::new(store.clone()))?;
+    let mut task = JoinSet::new();
+    task.spawn(server.run());
+    Ok(Role::Owner(Arc::new(Owner { _server: task, store, dir })))
+}
+
 impl fmt::Debug for SharedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.role {
+        match self.role() {
             Role::Owner(owner) => write!(f, "SharedStore(owner of {})", owner.dir.display()),
             Role::Guest(guest) => write!(f, "SharedStore({guest:?})"),
         }
@@ -127,9 +197,14 @@ impl fmt::Debug for SharedStore {
 #[async_trait]
 impl KeyValue for SharedStore {
     async fn get(&self, key: &Key) -> Result<Option<Versioned>, StoreError> {
-        self.store().get(key).await
+        let first = self.role().store().get(key).await;
+        match first {
+            Err(StoreError::Unavailable { .. }) if self.succeed().await => self.role().store().get(key).await,
+            first => first,
+        }
     }
 
+    /// A swap is never made twice: where the owner goes in the middle of one, it may have been done, and that is told.
     async fn swap(
         &self,
         key: &Key,
@@ -137,7 +212,12 @@ impl KeyValue for SharedStore {
         next: Option<Value>,
         write: WriteOptions,
     ) -> Result<Swap, StoreError> {
-        self.store().swap(key, expect, next, write).await
+        if let Role::Guest(guest) = self.role()
+            && !guest.is_served().await
+        {
+            self.succeed().await;
+        }
+        self.role().store().swap(key, expect, next, write).await
     }
 
     async fn scan(
@@ -146,10 +226,16 @@ impl KeyValue for SharedStore {
         after: Option<&Key>,
         limit: usize,
     ) -> Result<Vec<(Key, Versioned)>, StoreError> {
-        self.store().scan(prefix, after, limit).await
+        let first = self.role().store().scan(prefix, after, limit).await;
+        match first {
+            Err(StoreError::Unavailable { .. }) if self.succeed().await => {
+                self.role().store().scan(prefix, after, limit).await
+            }
+            first => first,
+        }
     }
 
     async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        self.store().changes(prefix).await
+        self.role().store().changes(prefix).await
     }
 }

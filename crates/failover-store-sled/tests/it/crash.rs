@@ -5,12 +5,13 @@ use crate::common::{clock, private_dir};
 use failover_store::{Expect, Key, KeyValue, Swap, Value, WriteOptions};
 use failover_store_sled::SledStore;
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const DIR: &str = "FAILOVER_TEST_KILL_DIR";
+const OWNED_DIR: &str = "FAILOVER_TEST_OWNED_DIR";
 const WRITERS: &str = "FAILOVER_TEST_KILL_WRITERS";
 /// Rounds over all writer counts together.
 const ROUNDS: &str = "FAILOVER_KILL_ROUNDS";
@@ -96,7 +97,8 @@ impl Known {
 
 type Acked = BTreeMap<Key, Known>;
 
-/// Runs a child until it has written (or, `during_open`, lived) for `life`, kills it, notes what it told, and counts its acknowledgements.
+/// Runs a child, kills it `life` after its first acknowledgement (or, `during_open`, after its start), notes what it
+/// told, and counts its acknowledgements.
 fn run_and_kill(dir: &Path, writers: u64, life: Duration, during_open: bool, known: &mut Acked) -> usize {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "crash::child_that_is_killed", "--nocapture"])
@@ -106,23 +108,28 @@ fn run_and_kill(dir: &Path, writers: u64, life: Duration, during_open: bool, kno
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = child.stderr.take().unwrap();
-    let (begun, first_word) = std::sync::mpsc::channel();
+    let told = child.stderr.take().unwrap();
+    let (begun, first_ack) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
-        let mut bytes = vec![0];
-        told.read_exact(&mut bytes).ok()?;
-        // Nobody listens where the child may die while it opens.
-        let _ = begun.send(());
-        told.read_to_end(&mut bytes).unwrap();
-        Some(String::from_utf8(bytes).unwrap())
+        let mut text = String::new();
+        for line in std::io::BufReader::new(told).lines() {
+            let line = line.unwrap();
+            if line.starts_with("ack") {
+                // Nobody listens where the child may die while it opens.
+                let _ = begun.send(());
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
     });
     if !during_open {
-        first_word.recv().unwrap();
+        first_ack.recv().unwrap();
     }
     std::thread::sleep(life);
     child.kill().unwrap();
     child.wait().unwrap();
-    let text = reader.join().unwrap().unwrap_or_default();
+    let text = reader.join().unwrap();
     let mut acked = 0;
     for line in text.lines() {
         let mut words = line.split(' ');
@@ -190,4 +197,45 @@ fn a_killed_owner_leaves_the_directory_free() {
     let dir = private_dir();
     run_and_kill(dir.path(), 1, Duration::from_millis(1), false, &mut Acked::new());
     assert!(SledStore::open(dir.path(), clock()).is_ok());
+}
+
+/// The child that owns a directory until it is killed. Does nothing in an ordinary test run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child_that_owns() {
+    let Some(dir) = env(OWNED_DIR) else { return };
+    let _store = failover_store_sled::SharedStore::open(PathBuf::from(dir), clock()).await.unwrap();
+    tell("owns", 0, 0);
+    std::future::pending::<()>().await;
+}
+
+/// A process that owns a directory.
+pub(crate) struct Owner(std::process::Child);
+
+impl Owner {
+    /// Returns once it has the directory.
+    pub(crate) fn start(dir: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "crash::child_that_owns", "--nocapture"])
+            .env(OWNED_DIR, dir)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut word = [0; 4];
+        child.stderr.as_mut().unwrap().read_exact(&mut word).unwrap();
+        assert_eq!(&word, b"owns");
+        Self(child)
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

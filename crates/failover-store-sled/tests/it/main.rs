@@ -5,6 +5,7 @@ mod common;
 mod conformance;
 mod crash;
 mod damage;
+mod mend;
 mod open;
 mod owner;
 mod power;

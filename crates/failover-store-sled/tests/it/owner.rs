@@ -140,7 +140,7 @@ async fn owner_and_guest_see_each_others_writes() {
 async fn a_guest_is_told_when_its_owner_is_gone_and_finds_the_next_one() {
     let dir = private_dir();
     let owner = SharedStore::open(dir.path(), clock()).await.unwrap();
-    let guest = SharedStore::open(dir.path(), clock()).await.unwrap();
+    let guest = SocketStore::connect(dir.path()).await.unwrap();
     create(&guest, "a", "1").await;
     drop(owner);
     // The task that serves the socket ends at its next turn.
@@ -205,4 +205,61 @@ async fn junk_on_the_socket_harms_nobody() {
     let swap = guest.swap(&key("a"), Expect::Absent, Some(value("1")), WriteOptions::soft()).await.unwrap();
     assert!(matches!(swap, Swap::Done(Some(_))));
     assert_eq!(read(&owner, "a").await.as_deref(), Some("1"));
+}
+
+// spec: K-2, A-25
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_takes_the_place_of_an_owner_that_has_gone() {
+    let dir = private_dir();
+    let owner = SharedStore::open(dir.path(), clock()).await.unwrap();
+    let (first, second) = (
+        SharedStore::open(dir.path(), clock()).await.unwrap(),
+        SharedStore::open(dir.path(), clock()).await.unwrap(),
+    );
+    create(&first, "a", "1").await;
+    drop(owner);
+    // Both ask at once: one becomes the owner, the other finds it.
+    let (one, other) = tokio::join!(settled(&first, "a"), settled(&second, "a"));
+    assert_eq!((one.as_deref(), other.as_deref()), (Some("1"), Some("1")));
+    assert!(first.owned().is_some() != second.owned().is_some(), "{first:?}, {second:?}");
+    create(&first, "b", "2").await;
+    create(&second, "c", "3").await;
+    assert_eq!(read(&first, "c").await.as_deref(), Some("3"));
+    assert_eq!(read(&second, "b").await.as_deref(), Some("2"));
+}
+
+/// Reads until somebody answers: a dropped owner frees the directory a little later.
+async fn settled(store: &SharedStore, name: &str) -> Option<String> {
+    for _ in 0..200 {
+        match store.get(&key(name)).await {
+            Ok(found) => return found.map(|found| String::from_utf8_lossy(found.value.as_bytes()).into_owned()),
+            Err(StoreError::Unavailable { .. }) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("nobody answers")
+}
+
+/// A real owner, killed with -9 while its guest works.
+// spec: K-2, A-25
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_goes_on_when_its_owner_is_killed() {
+    let dir = private_dir();
+    let mut owner = crate::crash::Owner::start(dir.path());
+    let guest = loop {
+        let guest = SharedStore::open(dir.path(), clock()).await.unwrap();
+        // This process must not be the one that owns it.
+        if guest.owned().is_none() {
+            break guest;
+        }
+        drop(guest);
+        tokio::task::yield_now().await;
+    };
+    create(&guest, "before", "1").await;
+    owner.kill();
+    assert_eq!(settled(&guest, "before").await.as_deref(), Some("1"), "what was acknowledged is there");
+    assert!(guest.owned().is_some(), "{guest:?}");
+    create(&guest, "after", "2").await;
+    let next = SharedStore::open(dir.path(), clock()).await.unwrap();
+    assert_eq!(read(&next, "after").await.as_deref(), Some("2"));
 }

@@ -358,7 +358,11 @@ pub struct ReplyStream {
     provider: ProviderId,
     source: Option<Source>,
     gathered: Gathered,
+    on_failure: Option<OnFailure>,
 }
+
+/// Told once, where a stream fails after its first content; not where its reader goes away.
+type OnFailure = Box<dyn FnOnce(&AttemptFailure) + Send>;
 
 impl ReplyStream {
     /// Wraps an adapter's events.
@@ -383,13 +387,21 @@ impl ReplyStream {
     }
 
     fn from_source(provider: ProviderId, source: Source) -> Self {
-        Self { head: ReplyHead::default(), provider, source: Some(source), gathered: Gathered::default() }
+        Self { head: ReplyHead::default(), provider, source: Some(source), gathered: Gathered::default(), on_failure: None }
     }
 
     /// Adds what is known besides the content.
     #[must_use]
     pub fn with_head(mut self, head: ReplyHead) -> Self {
         self.head = head;
+        self
+    }
+
+    /// Calls `hook` once, where the stream fails; not where its reader goes away. It is called while the stream is
+    /// read, so it must be quick.
+    #[must_use]
+    pub fn on_failure(mut self, hook: impl FnOnce(&AttemptFailure) + Send + 'static) -> Self {
+        self.on_failure = Some(Box::new(hook));
         self
     }
 
@@ -456,6 +468,9 @@ impl ReplyStream {
     fn failed(&mut self, failure: AttemptFailure) -> AttemptFailure {
         if let Some(Source::Frames { mut read, passed, .. }) = self.source.take() {
             passed.iter().flat_map(&mut read).for_each(|event| self.gathered.take(&event));
+        }
+        if let Some(hook) = self.on_failure.take() {
+            hook(&failure);
         }
         failure.with_incomplete(std::mem::take(&mut self.gathered.incomplete))
     }

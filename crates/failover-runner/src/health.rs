@@ -88,9 +88,12 @@ pub struct Health {
 struct Board {
     roster: Roster,
     records: HashMap<Subject, Record>,
+    /// Those that the store has not seen.
+    dirty: Vec<Subject>,
     leases: Vec<Lease>,
     last_lease: u64,
-    probes: HashMap<ProviderId, Probes>,
+    /// When each provider was last probed.
+    probes: HashMap<ProviderId, Timestamp>,
     skips: SkipCache,
     /// Raised whenever a standing or a lease may have changed.
     generation: u64,
@@ -103,9 +106,30 @@ struct Record {
     /// Counts the changes, and tells which of them the store has seen.
     change: u64,
     written: u64,
-    /// An attempt has ended, whichever way: nobody need go first any more.
+    /// An attempt has ended, whichever way: it is no stranger any more.
     met: bool,
     read_at: Option<Timestamp>,
+    /// Ordinary calls under way.
+    in_flight: u32,
+    /// How many calls at a time have been seen to work since it was last out.
+    proven: u32,
+    /// Runs that were told to wait since the last answer.
+    held_back: u32,
+    /// Calls that have failed within the window that ends then.
+    spent: (Timestamp, u32),
+}
+
+impl Record {
+    /// How many ordinary calls may be under way before one of them has answered; `None` without a limit.
+    fn most_at_a_time(&self, policy: &RunPolicy) -> Option<u32> {
+        let few = policy.cold_start.concurrent;
+        (few > 0).then(|| few.max(self.proven.saturating_mul(2)))
+    }
+
+    /// How many calls the window that ends at `until` has cost.
+    fn spent_on(&self, until: Timestamp) -> u32 {
+        if self.spent.0 == until { self.spent.1 } else { 0 }
+    }
 }
 
 #[derive(Debug)]
@@ -116,27 +140,40 @@ struct Lease {
     until: Timestamp,
 }
 
-#[derive(Debug)]
-struct Probes {
-    last: Timestamp,
-    /// The end of the window that was probed, and how often it was.
-    window: Timestamp,
-    count: u32,
-}
-
 /// Leave to try a profile. Dropping it gives the lease back.
 #[derive(Debug)]
 #[must_use = "dropping it gives the lease back"]
 pub struct LeaseGuard {
     health: Arc<Health>,
-    id: u64,
+    held: HeldLease,
+}
+
+#[derive(Debug)]
+enum HeldLease {
+    /// One of several at a time.
+    Call(Subject),
+    /// The only one; a lease of the board.
+    Only(u64),
 }
 
 impl Drop for LeaseGuard {
     fn drop(&mut self) {
         let mut board = self.health.board();
-        board.leases.retain(|lease| lease.id != self.id);
-        board.changed();
+        match &self.held {
+            HeldLease::Only(id) => {
+                board.leases.retain(|lease| lease.id != *id);
+                board.changed();
+            }
+            HeldLease::Call(subject) => {
+                let Some(record) = board.records.get_mut(subject) else { return };
+                record.in_flight = record.in_flight.saturating_sub(1);
+                if record.held_back > 0 {
+                    // There is room for one more; to wake a thousand for it would be a stampede.
+                    record.held_back -= 1;
+                    board.wake_some(2);
+                }
+            }
+        }
     }
 }
 
@@ -144,6 +181,15 @@ impl Board {
     fn changed(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         for waker in self.waiting.drain(..) {
+            waker.wake();
+        }
+    }
+
+    /// As [`Board::changed`], for a change that is of use to a few only.
+    fn wake_some(&mut self, count: usize) {
+        self.generation = self.generation.wrapping_add(1);
+        let count = count.min(self.waiting.len());
+        for waker in self.waiting.drain(..count) {
             waker.wake();
         }
     }
@@ -276,7 +322,8 @@ impl Health {
         } else {
             None
         };
-        Slots { slots, strict, force_probe, inferred }
+        let left_out = if slots.is_empty() { order.left_out } else { Vec::new() };
+        Slots { slots, strict, force_probe, inferred, left_out }
     }
 
     /// Asks for leave to try a profile. The guard gives it back when it is dropped.
@@ -290,25 +337,38 @@ impl Health {
         board.leases.retain(|lease| lease.until > now);
         let standing = board.standing(&step.profile, step.model.provider(), step.model.model(), now);
         let answer = board.may_lease(step, standing, policy, now);
-        let unguarded = match (step.kind, standing) {
-            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) => true,
-            (LeaseKind::Cold | LeaseKind::Recovering | LeaseKind::Probe { .. }, _) => false,
-        };
-        if unguarded || answer != LeaseAnswer::Granted {
+        let subject = Subject::Profile(step.profile.clone());
+        if answer != LeaseAnswer::Granted {
+            if !matches!(step.kind, LeaseKind::Probe { .. }) {
+                let record = board.record(&subject);
+                record.held_back = record.held_back.saturating_add(1);
+            }
             return (answer, None);
         }
-        if let (LeaseKind::Probe { .. }, Standing::Out { until, .. }) = (step.kind, standing) {
-            board.note_probe(step.model.provider(), until, now);
-        }
-        board.last_lease += 1;
-        let id = board.last_lease;
-        board.leases.push(Lease {
-            id,
-            profile: step.profile.clone(),
-            model: step.model.clone(),
-            until: now.after(Duration::from_millis(policy.probe.lease_ms)),
-        });
-        (answer, Some(LeaseGuard { health: Arc::clone(self), id }))
+        let held = match step.kind {
+            LeaseKind::Plain { .. } => {
+                let record = board.record(&subject);
+                record.in_flight = record.in_flight.saturating_add(1);
+                HeldLease::Call(subject)
+            }
+            // Somebody else has proved it well meanwhile.
+            LeaseKind::Recovering if standing == Standing::Ready => return (answer, None),
+            LeaseKind::Recovering | LeaseKind::Probe { .. } => {
+                if let (LeaseKind::Probe { .. }, Standing::Out { .. }) = (step.kind, standing) {
+                    board.probes.insert(step.model.provider().clone(), now);
+                }
+                board.last_lease += 1;
+                let id = board.last_lease;
+                board.leases.push(Lease {
+                    id,
+                    profile: step.profile.clone(),
+                    model: step.model.clone(),
+                    until: now.after(Duration::from_millis(policy.probe.lease_ms)),
+                });
+                HeldLease::Only(id)
+            }
+        };
+        (answer, Some(LeaseGuard { health: Arc::clone(self), held }))
     }
 
     /// What [`Health::lease`] would answer. Nothing is granted.
@@ -316,6 +376,15 @@ impl Health {
         let board = self.board();
         let standing = board.standing(&step.profile, step.model.provider(), step.model.model(), now);
         board.may_lease(step, standing, policy, now)
+    }
+
+    /// Until when the profile is out for the model, where it is.
+    pub fn out_until(&self, step: &LeaseStep, now: Timestamp) -> Option<Timestamp> {
+        let board = self.board();
+        match board.standing(&step.profile, step.model.provider(), step.model.model(), now) {
+            Standing::Out { until, .. } => Some(until),
+            Standing::Ready | Standing::Cold | Standing::Recovering { .. } | Standing::Paused => None,
+        }
     }
 
     /// When the last window for `model` ends, or ended, on the profile where that is soonest; `None` where a profile
@@ -338,10 +407,7 @@ impl Health {
     /// An attempt with the profile has ended in a way that blames nobody: at least it is no stranger any more.
     pub fn met(&self, profile: &ProfileId) {
         let mut board = self.board();
-        let record = board.record(&Subject::Profile(profile.clone()));
-        if !std::mem::replace(&mut record.met, true) {
-            board.changed();
-        }
+        board.record(&Subject::Profile(profile.clone())).met = true;
     }
 
     /// Remembers how an attempt ended, for every run at once.
@@ -359,15 +425,37 @@ impl Health {
         let record = board.record(&subject);
         record.met = true;
         let next = next_usage(&record.stats, &step.outcome, &self.policy, now);
-        if next == record.stats {
-            return RecordAnswer::Known;
+        let known = next == record.stats;
+        if !known {
+            let clean = record.written >= record.change;
+            record.change += 1;
+            board.set_stats(&subject, next);
+            if clean {
+                board.dirty.push(subject.clone());
+            }
         }
-        record.change += 1;
-        board.set_stats(&subject, next);
-        if before != Standing::Ready || matches!(step.outcome, Outcome::Failure(_)) {
+        let mut waiting = false;
+        match &step.outcome {
+            Outcome::Success(_) => {
+                let record = board.record(&subject);
+                waiting = record.held_back > 0;
+                // It works: those who wait may all go, and so may as many at a time from now on.
+                record.proven = record.proven.max(record.in_flight.saturating_add(record.held_back));
+                record.held_back = 0;
+            }
+            Outcome::Failure(_) => {
+                let after = board.standing(&step.profile, provider, step.model.model(), now);
+                if let Standing::Out { until, .. } = after {
+                    let record = board.record(&Subject::Profile(step.profile.clone()));
+                    (record.proven, record.held_back) = (0, 0);
+                    record.spent = (until, record.spent_on(until).saturating_add(1));
+                }
+            }
+        }
+        if waiting || !known && (before != Standing::Ready || matches!(step.outcome, Outcome::Failure(_))) {
             board.changed();
         }
-        RecordAnswer::Changed
+        if known { RecordAnswer::Known } else { RecordAnswer::Changed }
     }
 
     /// What is known of a record, for lists and `explain`.
@@ -420,7 +508,7 @@ impl Health {
     /// What the store has not seen yet.
     pub fn unwritten(&self) -> Vec<Unwritten> {
         let board = self.board();
-        let dirty = board.records.iter().filter(|(_, record)| record.written < record.change);
+        let dirty = board.dirty.iter().filter_map(|subject| Some((subject, board.records.get(subject)?)));
         dirty
             .map(|(subject, record)| Unwritten {
                 subject: subject.clone(),
@@ -435,6 +523,9 @@ impl Health {
         let mut board = self.board();
         let record = board.record(&unwritten.subject);
         record.written = record.written.max(unwritten.change);
+        if record.written >= record.change {
+            board.dirty.retain(|subject| *subject != unwritten.subject);
+        }
     }
 
     /// Resolves when a standing or a lease may have changed since `seen` ([`Health::generation`]).
@@ -461,54 +552,60 @@ impl Board {
         policy: &RunPolicy,
         now: Timestamp,
     ) -> LeaseAnswer {
-        let held = || self.leases.iter().filter(|lease| lease.profile == step.profile && lease.until > now);
+        let record = self.records.get(&Subject::Profile(step.profile.clone()));
         let until = match (step.kind, standing) {
             // Somebody else has found out since the profiles were put in order.
-            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Out { .. } | Standing::Paused) => {
+            (LeaseKind::Plain { .. } | LeaseKind::Recovering, Standing::Out { .. } | Standing::Paused) => {
                 Some(now.after(Duration::from_millis(1)))
             }
-            (LeaseKind::Cold, Standing::Cold | Standing::Recovering { .. }) => {
-                let most = usize::try_from(policy.cold_start.concurrent).unwrap_or(usize::MAX);
-                let full = most > 0 && held().count() >= most;
-                held().map(|lease| lease.until).min().filter(|_| full)
+            (LeaseKind::Plain { waited: true }, _) => None,
+            (LeaseKind::Plain { waited: false }, _) => {
+                let limit = record.and_then(|record| Some((record.in_flight, record.most_at_a_time(policy)?)));
+                let full = limit.is_some_and(|(in_flight, most)| in_flight >= most);
+                full.then(|| now.after(Duration::from_millis(policy.probe.lease_ms)))
             }
             (LeaseKind::Recovering, Standing::Cold | Standing::Recovering { .. }) => {
-                held().filter(|lease| lease.model == step.model).map(|lease| lease.until).max()
+                let held = self.leases.iter().filter(|lease| {
+                    lease.profile == step.profile && lease.model == step.model && lease.until > now
+                });
+                held.map(|lease| lease.until).max()
             }
-            (LeaseKind::Probe { interval }, Standing::Out { until, .. }) if !interval.is_zero() => {
-                self.next_probe(step.model.provider(), until, interval, policy).filter(|next| *next > now)
+            (LeaseKind::Probe { interval, own }, Standing::Out { until, .. }) if !interval.is_zero() => {
+                self.next_probe(step, until, interval, own, policy).filter(|next| *next > now)
             }
-            (LeaseKind::Cold | LeaseKind::Recovering, Standing::Ready) | (LeaseKind::Probe { .. }, _) => None,
+            (LeaseKind::Recovering, Standing::Ready) | (LeaseKind::Probe { .. }, _) => None,
         };
         until.map_or(LeaseAnswer::Granted, |until| LeaseAnswer::Held { until })
     }
 
-    /// When a provider whose window ends at `window` may be probed (requirement R-6).
+    /// When a profile whose window ends at `window` may be probed (requirement R-6). `own`: so many of the asking
+    /// run's calls have failed on it.
     fn next_probe(
         &self,
-        provider: &ProviderId,
+        step: &LeaseStep,
         window: Timestamp,
         interval: Duration,
+        own: u32,
         policy: &RunPolicy,
     ) -> Option<Timestamp> {
-        let last = self.probes.get(provider);
-        let count = last.filter(|last| last.window == window).map_or(0, |last| last.count);
-        // The failure that opened the window was a look at it, too.
+        let provider = step.model.provider();
+        let last = self.probes.get(provider).copied();
+        let record = self.records.get(&Subject::Profile(step.profile.clone()));
+        let (spent, in_flight) = record.map_or((0, 0), |record| (record.spent_on(window), record.in_flight));
+        let slow = Duration::from_millis(policy.probe.slow_ms);
+        let interval = if spent > policy.probe.per_window { interval.max(slow) } else { interval };
+        // Whoever opened the window, alone, may look at once whether a sibling is well; for all others the failure that
+        // opened it was a look, too.
+        if own > 0 && spent <= own && spent <= policy.probe.per_window && in_flight == 0 {
+            return last.map(|last| last.after(interval));
+        }
         let concerns = |subject: &&Subject| match subject {
             Subject::Profile(id) => id.provider() == provider.as_str(),
             Subject::Provider(id) => id == provider,
         };
         let set =
             self.records.keys().filter(concerns).filter_map(|id| self.stats(id)?.last_failure_at()).max();
-        let slow = Duration::from_millis(policy.probe.slow_ms);
-        let interval = if count >= policy.probe.per_window { interval.max(slow) } else { interval };
-        last.map(|last| last.last).max(set).map(|last| last.after(interval))
-    }
-
-    fn note_probe(&mut self, provider: &ProviderId, window: Timestamp, now: Timestamp) {
-        let last = self.probes.get(provider).filter(|last| last.window == window);
-        let count = last.map_or(0, |last| last.count).saturating_add(1);
-        self.probes.insert(provider.clone(), Probes { last: now, window, count });
+        last.max(set).map(|last| last.after(interval))
     }
 }
 

@@ -152,26 +152,34 @@ impl SessionRun {
 /// Which model a run on this session begins with, and who chose it. Pure: where the second part is `Some`, it is to be
 /// written first, and whoever loses that write asks again.
 ///
+/// `None` where the session says nothing and nothing is configured: a choice in the session needs no configured model.
+///
 /// A person's choice stands. An override is kept until its origin is due again (requirement S-7): then this run, and
 /// only the one whose write wins, tries the origin first. `origin_free_at` says when the origin's own cooldown ends.
 pub fn select(
     entry: &SessionEntry,
-    configured: &Selection,
+    configured: Option<&Selection>,
     origin_free_at: impl Fn(&ModelRef) -> Option<Timestamp>,
     policy: &ProbePolicy,
     now: Timestamp,
-) -> (Selection, Option<SessionEntry>) {
+) -> (Option<Selection>, Option<SessionEntry>) {
     match entry.settled_selection() {
-        StoredSelection::Nothing | StoredSelection::Unreadable { .. } => (configured.clone(), None),
-        StoredSelection::User { model } => (chosen(entry, model, SelectionSource::UserOverride), None),
-        StoredSelection::Legacy { model } => (chosen(entry, model, SelectionSource::LegacyOverride), None),
+        StoredSelection::Nothing | StoredSelection::Unreadable { .. } => (configured.cloned(), None),
+        StoredSelection::User { model } => (Some(chosen(entry, model, SelectionSource::UserOverride)), None),
+        StoredSelection::Legacy { model } => {
+            (Some(chosen(entry, model, SelectionSource::LegacyOverride)), None)
+        }
         StoredSelection::Auto { model, origin } => {
-            let origin = origin.unwrap_or_else(|| configured.model().clone());
+            let origin = origin.or_else(|| configured.map(|configured| configured.model().clone()));
+            let origin = origin.unwrap_or_else(|| model.clone());
             let source = SelectionSource::AutoOverride { origin: origin.clone() };
+            let configured = configured.filter(|configured| *configured.model() == origin);
             match start_probe(entry, origin_free_at(&origin), policy, now) {
-                Some(next) if origin == *configured.model() => (configured.clone(), Some(next)),
-                Some(next) => (Selection::new(origin, None, source), Some(next)),
-                None => (Selection::new(model, None, source), None),
+                Some(next) => {
+                    let probed = configured.cloned().unwrap_or_else(|| Selection::new(origin, None, source));
+                    (Some(probed), Some(next))
+                }
+                None => (Some(Selection::new(model, None, source)), None),
             }
         }
     }

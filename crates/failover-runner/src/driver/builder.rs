@@ -172,6 +172,23 @@ impl Runner {
     }
 }
 
+impl Runner {
+    /// As [`Runner::flush`], from where nothing can be waited for. What is not written stays for the next run.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a stream fails inside a poll; the write is bounded by the room for late work"
+    )]
+    pub(super) fn flush_behind(&self) {
+        let Some(books) = self.0.books.as_ref().map(Arc::clone) else { return };
+        let runtime = tokio::runtime::Handle::try_current();
+        let (Ok(runtime), Ok(permit)) = (runtime, Arc::clone(&self.0.late).try_acquire_owned()) else { return };
+        runtime.spawn(async move {
+            books.flush().await;
+            drop(permit);
+        });
+    }
+}
+
 impl RunnerBuilder {
     /// Sets the clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {

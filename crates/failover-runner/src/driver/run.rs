@@ -13,7 +13,7 @@ use crate::plan::{
 use failover_auth::LeaseTerms;
 use failover_classify::{AsSignal, Signal, Surface, Verdict};
 use failover_session::Notice;
-use failover_types::{ModelRef, ModelSelector, ProfileId};
+use failover_types::{ModelRef, ModelSelector, ProfileId, Timestamp};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,8 @@ type Repair<'a> = Box<dyn Fn(RepairKind) -> bool + Send + Sync + 'a>;
 /// A run to be furnished and started.
 #[must_use = "a run does nothing until `run` is called"]
 pub struct Run<'a, T> {
-    runner: &'a Runner,
-    spec: RunSpec,
+    pub(super) runner: &'a Runner,
+    pub(super) spec: RunSpec,
     session: Option<Arc<dyn RunSession>>,
     judge: Option<Judge<'a, T>>,
     repair: Option<Repair<'a>>,
@@ -109,12 +109,13 @@ impl<'a, T: Send> Run<'a, T> {
         let Self { runner, mut spec, session, judge, repair, switches } = self;
         spec.claims = session.is_some();
         let inner = &*runner.0;
-        let plan = Plan::new(spec.clone(), inner.clock.now());
+        let own = spec.without_candidates();
+        let plan = Plan::new(spec, inner.clock.now());
         let plan = plan.map_err(|error| RunError::Misuse(error.to_string()))?;
-        let limit = spec.policy.bookkeeping();
+        let limit = own.policy.bookkeeping();
         let driver = Driver {
             inner,
-            spec,
+            spec: own,
             preference: session.as_ref().map(|session| session.preference()).unwrap_or_default(),
             session,
             patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
@@ -206,9 +207,9 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         let (profile, model) = (step.profile.clone(), step.model.clone());
         // Among processes only what is known to be out is guarded; strangers are met one process at a time.
         let every = match step.kind {
-            LeaseKind::Cold => None,
+            LeaseKind::Plain { .. } => None,
             LeaseKind::Recovering => Some(Duration::ZERO),
-            LeaseKind::Probe { interval } => Some(interval),
+            LeaseKind::Probe { interval, .. } => Some(interval),
         };
         let mut shared = false;
         if let (Some(books), Some(every)) = (&self.inner.books, every) {
@@ -219,8 +220,18 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
                 return LeaseAnswer::Held { until };
             }
             shared = true;
+            // Another process may have had the lease a moment ago, and found out: then nobody need ask again.
+            let all = self.inner.health.stale(&model, Timestamp::MAX);
+            self.patience.within(Box::pin(Arc::clone(books).read(all)), |()| None).await;
         }
         self.lease = Some(Held { _guard: guard, profile, model, shared });
+        if step.kind == LeaseKind::Recovering
+            && shared
+            && let Some(until) = self.inner.health.out_until(step, self.inner.clock.now())
+        {
+            self.let_go().await;
+            return LeaseAnswer::Held { until };
+        }
         answer
     }
 

@@ -59,7 +59,7 @@ impl StoredSession {
         Ok(Self { sessions, key, entry, run })
     }
 
-    /// Which model the run begins with, and who chose it. A probe of an override's origin is written first; of several
+    /// Which model the run begins with, and who chose it; `None` where the session says nothing and nothing is configured. A probe of an override's origin is written first; of several
     /// runs only the one whose write wins makes it (requirement S-7). The hold is on the entry that stands then.
     ///
     /// # Errors
@@ -71,11 +71,11 @@ impl StoredSession {
     /// Cancel safe: a probe that was written counts as made, and the next one is not far.
     pub async fn select(
         mut self,
-        configured: &Selection,
+        configured: Option<&Selection>,
         health: &Health,
         policy: &ProbePolicy,
         now: Timestamp,
-    ) -> Result<(Selection, Self), SessionsError> {
+    ) -> Result<(Option<Selection>, Self), SessionsError> {
         let chosen = self.sessions.update_with(&self.key, |entry| {
             let (selection, probe) =
                 select(entry, configured, |model| health.free_at(model, now), policy, now);

@@ -1,6 +1,7 @@
 //! Time and attempts: how much an attempt gets, and the worst case of a whole run.
 
 use super::{AttemptLimits, End, Plan, RunPolicy, StopReason};
+use failover_types::{FailoverReason, ProviderId};
 use std::time::Duration;
 
 /// The worst case of a run (requirement R-18).
@@ -52,13 +53,14 @@ impl Plan {
     }
 
     /// What an attempt that begins now may take: its own limits, and its share of what is left (requirement R-16).
-    pub(super) fn limits(&self) -> AttemptLimits {
+    pub(super) fn limits(&mut self) -> AttemptLimits {
+        let left = if self.deadline.is_some() { self.candidates_left() } else { 1 };
         let limits = &self.spec.policy.limits;
         let own = limits
             .attempt_ms
             .map(|ms| End { at: self.now.after(Duration::from_millis(ms)), by_caller: false });
         let share = self.deadline.map(|deadline| {
-            let left = u64::try_from(self.candidates_left()).unwrap_or(u64::MAX).max(1);
+            let left = u64::try_from(left).unwrap_or(u64::MAX).max(1);
             let share = deadline.as_millis().saturating_sub(self.now.as_millis()).div_ceil(left);
             End { at: self.now.after(Duration::from_millis(share)), by_caller: true }
         });
@@ -77,17 +79,35 @@ impl Plan {
     }
 
     /// The candidate at hand and those behind it that could still be tried.
-    fn candidates_left(&self) -> usize {
-        self.walk
-            .iter()
-            .skip(self.at)
-            .enumerate()
-            .filter(|(ahead, candidate)| {
-                *ahead == 0
-                    || (self.provider_out(candidate.model.provider()).is_none()
-                        && candidate.capabilities.unfit(&self.spec.needs).is_none())
-            })
-            .count()
+    fn candidates_left(&mut self) -> usize {
+        let ahead = self.ahead.unwrap_or_else(|| (self.at + 1..self.walk.len()).filter(|at| self.may_be_tried(*at)).count());
+        self.ahead = Some(ahead);
+        ahead + 1
+    }
+
+    /// Whether the candidate at this place could be tried, as far as is known before it is looked at.
+    fn may_be_tried(&self, at: usize) -> bool {
+        self.walk.get(at).is_some_and(|candidate| {
+            self.provider_out(candidate.model.provider()).is_none()
+                && candidate.capabilities.unfit(&self.spec.needs).is_none()
+        })
+    }
+
+    /// Makes the candidate at `index` the one at hand.
+    pub(super) fn move_to(&mut self, index: usize) {
+        self.ahead = match self.ahead {
+            Some(ahead) if index == self.at => Some(ahead),
+            // One step on: a long chain is not counted anew at every step.
+            Some(ahead) if index == self.at + 1 => Some(ahead.saturating_sub(usize::from(self.may_be_tried(index)))),
+            Some(_) | None => None,
+        };
+        self.at = index;
+    }
+
+    /// The provider is out for the rest of the run.
+    pub(super) fn take_out(&mut self, provider: ProviderId, reason: FailoverReason) {
+        self.providers_out.push((provider, reason));
+        self.ahead = None;
     }
 
     /// A wait of at most `wait`, if it ends before the deadline does.

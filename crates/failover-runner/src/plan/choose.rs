@@ -14,7 +14,7 @@ const MOST_WAKES: u32 = 1_000;
 impl Plan {
     /// Looks at the candidates from `index` on until one may be worth asking for.
     pub(super) fn enter(&mut self, index: usize) -> State {
-        self.at = index;
+        self.move_to(index);
         loop {
             let Some(candidate) = self.walk.get(self.at) else { return self.exhausted() };
             self.here = Here::default();
@@ -56,16 +56,9 @@ impl Plan {
             }
             let chosen = |kind| Chosen { profile: slot.profile.clone(), kind, transient_probe: false };
             match slot.standing {
-                Standing::Ready => {
-                    let chosen = chosen(AttemptKind::Plain);
-                    return self.begin(chosen);
-                }
-                Standing::Cold => {
-                    return State::Leasing {
-                        chosen: chosen(AttemptKind::Plain),
-                        kind: LeaseKind::Cold,
-                        out: None,
-                    };
+                Standing::Ready | Standing::Cold => {
+                    let kind = LeaseKind::Plain { waited: false };
+                    return State::Leasing { chosen: chosen(AttemptKind::Plain), kind, out: None };
                 }
                 Standing::Recovering { .. } => {
                     let chosen = chosen(AttemptKind::Probe);
@@ -100,13 +93,13 @@ impl Plan {
             })
     }
 
-    /// A wait for the runs that hold the leases: always (and shortly) where nothing is known of the profile, and as
-    /// the last resort where one is being tried after its window.
+    /// A wait for the runs that hold the leases: always (and shortly) where they are about to show whether the profile
+    /// works, and as the last resort where one is being tried after its window.
     fn worth_waiting_for_others(&mut self) -> Option<WaitStep> {
         let policy = &self.spec.policy;
-        let cold = self.here.held.iter().any(|held| held.kind == LeaseKind::Cold);
+        let plain = self.here.held.iter().any(|held| matches!(held.kind, LeaseKind::Plain { .. }));
         let last = self.at + 1 >= self.walk.len() && self.here.tried.is_empty();
-        let most = match (cold, last) {
+        let most = match (plain, last) {
             (true, _) => policy.cold_start.wait_ms,
             (false, true) => policy.probe.wait_ms,
             (false, false) => return None,
@@ -124,15 +117,16 @@ impl Plan {
         if !self.here.tried.is_empty() {
             return self.give_up();
         }
-        // Waited long enough for a first answer: go without it.
-        if let Some(held) = self.here.held.iter().find(|held| held.kind == LeaseKind::Cold) {
+        // Waited long enough for somebody's answer: go without it.
+        let plain = |held: &&Held| matches!(held.kind, LeaseKind::Plain { .. });
+        if let Some(held) = self.here.held.iter().find(plain) {
             let chosen =
                 Chosen { profile: held.profile.clone(), kind: AttemptKind::Plain, transient_probe: false };
-            return self.begin(chosen);
+            return State::Leasing { chosen, kind: LeaseKind::Plain { waited: true }, out: None };
         }
         let slots = &self.here.slots.slots;
         if slots.is_empty() {
-            return self.skip(Skip::NoProfile);
+            return self.skip(Skip::of_left_out(&self.here.slots.left_out));
         }
         if let Some(until) = self.here.held.iter().map(|held| held.until).min() {
             return self.skip(Skip::Leased { until });
@@ -182,7 +176,7 @@ impl Plan {
         };
         let Some(interval) = interval else {
             if whole {
-                self.providers_out.push((provider, reason));
+                self.take_out(provider, reason);
             }
             return self.skip(Skip::Cooling { reason, until });
         };
@@ -190,8 +184,18 @@ impl Plan {
         if transient_probe && self.probes_spent.contains(&provider) {
             return self.skip(Skip::ProbeSpent { reason, until });
         }
+        let own = if transient_probe && !primary { self.failed_on(&profile) } else { 0 };
         let chosen = Chosen { profile, kind: AttemptKind::Probe, transient_probe };
-        State::Leasing { chosen, kind: LeaseKind::Probe { interval }, out: Some((reason, until)) }
+        State::Leasing { chosen, kind: LeaseKind::Probe { interval, own }, out: Some((reason, until)) }
+    }
+
+    /// How many of this run's calls have failed on the profile.
+    fn failed_on(&self, profile: &ProfileId) -> u32 {
+        let failed = self.trail.iter().filter(|visit| match &visit.what {
+            What::Attempt(attempt) => attempt.profile == *profile && attempt.error.is_some(),
+            What::Skip(_) => false,
+        });
+        u32::try_from(failed.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether the profile may be tried is known.
@@ -209,6 +213,8 @@ impl Plan {
                 self.begin(chosen)
             }
             (LeaseAnswer::Held { .. }, Some((reason, until))) => self.skip(Skip::Cooling { reason, until }),
+            // It has gone out since the profiles were put in order.
+            (LeaseAnswer::Held { .. }, None) if kind == LeaseKind::Plain { waited: true } => State::Ordering,
             (LeaseAnswer::Held { until }, None) => {
                 self.here.held.push(Held { profile: chosen.profile, kind, until });
                 self.choose()
@@ -272,7 +278,7 @@ impl Plan {
         }
         let model = self.candidate().model.clone();
         self.trail.push(Visit { candidate: self.at, model, what: What::Skip(skip) });
-        self.at += 1;
+        self.move_to(self.at + 1);
     }
 
     /// Why the provider is skipped in this run, where it is.

@@ -7,11 +7,51 @@ use super::{
     State, StepOutcome, Visit, WaitStep, What,
 };
 use failover_auth::{Deadline, Failure, Outcome, Success};
-use failover_types::{FailoverReason, Lane, ModelSelector, Scope, Timestamp};
+use failover_types::{FailoverReason, Lane, ModelRef, ModelSelector, ProfileId, Scope, Timestamp};
 use std::time::Duration;
 
 /// What follows an attempt that the caller's own deadline ended: the next model, and nobody is to blame.
 const OUT_OF_TIME: Action = table::action(Lane::Transient, Scope::Request);
+
+/// What health remembers of a failed attempt; `None` where nobody's health suffers.
+fn blamed(
+    model: &ModelRef,
+    failed: &Failed,
+    action: Action,
+    purpose: Purpose,
+    started_at: Timestamp,
+) -> Option<Failure> {
+    // A side call never disables a profile for real turns (requirement A-16).
+    if purpose == Purpose::Helper {
+        return None;
+    }
+    let scope = match action.blame {
+        Blame::Nobody => return None,
+        Blame::Model => Scope::Model,
+        Blame::Profile => Scope::Credential,
+        Blame::Provider => Scope::Provider,
+    };
+    let deadline = failed.retry_at.map(|until| match &failed.reset_source {
+        Some(source) => Deadline::exact(until, source),
+        None => Deadline::hint(until),
+    });
+    Some(Failure::new(model, failed.reason, started_at).scope(scope).deadline(deadline))
+}
+
+/// What is to be remembered of an answer that broke off after its attempt had counted as a success, at `answered_at`
+/// (requirement R-9): the same as of any failed attempt, and nothing is replayed. `None` where nobody's health suffers.
+pub fn broke_off(
+    profile: ProfileId,
+    model: ModelRef,
+    failed: &Failed,
+    purpose: Purpose,
+    answered_at: Timestamp,
+) -> Option<RecordStep> {
+    let action = table::action(failed.lane(), failed.scope);
+    // A newer success of another run disproves it, this attempt's own does not.
+    let failure = blamed(&model, failed, action, purpose, answered_at)?;
+    Some(RecordStep::new(profile, model, Outcome::Failure(failure)))
+}
 
 impl Plan {
     /// The attempt is over.
@@ -68,23 +108,9 @@ impl Plan {
         };
         self.note_attempt(&chosen, step, Some(error));
         self.spend_probe(&chosen, failed.lane());
-        // A side call never disables a profile for real turns (requirement A-16).
-        let blamed = action.blame != Blame::Nobody && self.spec.purpose == Purpose::Turn;
-        if !blamed {
+        let Some(failure) = blamed(&step.model, &failed, action, self.spec.purpose, step.started_at) else {
             return self.after_failure(chosen, &failed, action, RecordAnswer::Changed);
-        }
-        let scope = match action.blame {
-            Blame::Nobody => Scope::Request,
-            Blame::Model => Scope::Model,
-            Blame::Profile => Scope::Credential,
-            Blame::Provider => Scope::Provider,
         };
-        let deadline = failed.retry_at.map(|until| match &failed.reset_source {
-            Some(source) => Deadline::exact(until, source),
-            None => Deadline::hint(until),
-        });
-        let failure =
-            Failure::new(&step.model, failed.reason, step.started_at).scope(scope).deadline(deadline);
         let record = RecordStep {
             profile: chosen.profile.clone(),
             model: step.model.clone(),
@@ -123,7 +149,7 @@ impl Plan {
             }
             Then::NextProvider => {
                 let provider = self.candidate().model.provider().clone();
-                self.providers_out.push((provider, failed.reason));
+                self.take_out(provider, failed.reason);
                 self.give_up()
             }
         }
@@ -223,6 +249,7 @@ impl Plan {
         }
         self.special = Some(remedy);
         self.special_used.push(remedy);
+        self.ahead = None;
         self.walk.truncate(self.at + 1);
         for candidate in fresh {
             if self.walk.iter().all(|known| known.model != candidate.model) {

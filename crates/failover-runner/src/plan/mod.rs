@@ -49,6 +49,7 @@ mod table;
 mod trail;
 
 pub use budget::{Bound, bound};
+pub use fail::broke_off;
 pub use decision::{Decision, DecisionKind, DecisionObserver, StepOutcome};
 pub use failover_chain::{Capabilities, Needs, Unfit};
 pub use policy::{
@@ -65,7 +66,7 @@ pub use table::{Action, Blame, InPlace, Remedy, Rotate, Then, WhenOut, action, w
 pub use trail::{AttemptError, AttemptRecord, Skip, Visit, What};
 
 use failover_types::{FailoverReason, ProfileId, ProviderId, Timestamp};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// An event that does not answer the step at hand: a fault of the driver, not of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +106,33 @@ pub struct Plan {
     /// A claim stands that has to be taken back if the attempt fails.
     claimed: bool,
     soonest: Option<Timestamp>,
+    /// How many candidates behind the one at hand may still be tried, where somebody has counted.
+    ahead: Option<usize>,
+}
+
+/// Chains up to this length are compared pair by pair, longer ones by their hashes.
+const SHORT: usize = 16;
+
+/// Keeps the first of each model.
+fn drop_repeated(walk: &mut Vec<Candidate>) {
+    if walk.len() > SHORT {
+        let mut seen = HashSet::with_capacity(walk.len());
+        let fresh: Vec<bool> = walk.iter().map(|candidate| seen.insert(&candidate.model)).collect();
+        if fresh.iter().all(|fresh| *fresh) {
+            return;
+        }
+        let mut fresh = fresh.into_iter();
+        walk.retain(|_| fresh.next().unwrap_or(true));
+        return;
+    }
+    let mut at = 1;
+    while let Some((known, [candidate, ..])) = walk.split_at_checked(at) {
+        if known.iter().any(|known| known.model == candidate.model) {
+            walk.remove(at);
+        } else {
+            at += 1;
+        }
+    }
 }
 
 /// What is known of the candidate at hand.
@@ -186,13 +214,9 @@ impl Plan {
     /// # Errors
     ///
     /// [`SpecError`] where there is nothing to try.
-    pub fn new(spec: RunSpec, now: Timestamp) -> Result<Self, SpecError> {
-        let mut walk: Vec<Candidate> = Vec::with_capacity(spec.chain.len());
-        for candidate in &spec.chain {
-            if walk.iter().all(|known| known.model != candidate.model) {
-                walk.push(candidate.clone());
-            }
-        }
+    pub fn new(mut spec: RunSpec, now: Timestamp) -> Result<Self, SpecError> {
+        let mut walk = std::mem::take(&mut spec.chain);
+        drop_repeated(&mut walk);
         if walk.is_empty() {
             return Err(SpecError::EmptyChain);
         }
@@ -218,6 +242,7 @@ impl Plan {
             last_reason: None,
             claimed: false,
             soonest: None,
+            ahead: None,
         };
         plan.state = plan.enter(0);
         Ok(plan)

@@ -90,6 +90,25 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
+    /// The same run without its candidates: what a driver keeps beside the plan.
+    #[cfg(feature = "driver")]
+    pub(crate) fn without_candidates(&self) -> Self {
+        Self {
+            run: self.run.clone(),
+            session: self.session.clone(),
+            idempotency_key: Arc::clone(&self.idempotency_key),
+            chain: Vec::new(),
+            on_context_overflow: Vec::new(),
+            on_content_refusal: Vec::new(),
+            needs: self.needs,
+            replay_safe: self.replay_safe,
+            purpose: self.purpose,
+            claims: self.claims,
+            policy: self.policy.clone(),
+            seed: self.seed,
+        }
+    }
+
     /// A run of `chain` without a session, by the default numbers. The run's id is the idempotency key.
     pub fn new(run: RunId, chain: Vec<Candidate>) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use super::decision::Decision;
 use super::spec::Candidate;
 use super::trail::Visit;
-use failover_auth::Outcome;
+use failover_auth::{LeftOut, Outcome};
 use failover_types::{FailoverReason, Lane, ModelRef, ModelSelector, ProfileId, Scope, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,14 +94,19 @@ impl LeaseStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "control flow: every kind has its own limit")]
 pub enum LeaseKind {
-    /// Nothing is known of the profile: a few at a time (requirement R-14).
-    Cold,
+    /// An ordinary call: twice as many at a time as have been seen to work, and at first a few (requirement R-14).
+    Plain {
+        /// It has waited long enough for somebody else's answer.
+        waited: bool,
+    },
     /// Its window has ended: one at a time, across processes (requirement A-26).
     Recovering,
     /// Its window still holds: one at a time, and only so often (requirement R-6).
     Probe {
         /// Least time since the last probe of the provider.
         interval: Duration,
+        /// How many of this run's own calls have failed on the profile.
+        own: u32,
     },
 }
 
@@ -245,7 +250,7 @@ pub struct WaitStep {
 pub enum Standing {
     /// It may.
     Ready,
-    /// It may, with a lease: nothing is known of it.
+    /// It may, and nothing is known of it.
     Cold,
     /// It may, with a lease: its window has ended, and nobody has proved it well.
     Recovering {
@@ -294,6 +299,8 @@ pub struct Slots {
     pub force_probe: bool,
     /// Why all of them are out, where they are (requirement A-22).
     pub inferred: Option<FailoverReason>,
+    /// Where there are no slots: the profiles that cannot be used at all, and why.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// May the profile be tried?

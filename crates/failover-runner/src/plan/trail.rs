@@ -1,5 +1,6 @@
 //! What was tried and skipped: the record that a summary is made from.
 
+use failover_auth::{LeftOut, LeftOutReason};
 use failover_chain::Unfit;
 use failover_types::{FailoverReason, ModelRef, ModelSelector, ProfileId, Timestamp};
 use std::fmt;
@@ -67,6 +68,10 @@ pub enum Skip {
     Unfit(Unfit),
     /// There is no credential for its provider.
     NoProfile,
+    /// The token of its provider has run out and cannot be renewed.
+    Expired,
+    /// The credentials that the config names for it belong to another provider, or are of another kind.
+    Mismatched,
     /// A person paused every profile, or the pinned one.
     Paused,
     /// Every profile is out.
@@ -100,11 +105,24 @@ pub enum Skip {
 }
 
 impl Skip {
+    /// Why a candidate is skipped whose profiles are all left out: what is mended most easily.
+    pub(super) fn of_left_out(left_out: &[LeftOut]) -> Self {
+        let any = |of: &[LeftOutReason]| left_out.iter().any(|out| of.contains(&out.reason));
+        match () {
+            () if any(&[LeftOutReason::Paused]) => Self::Paused,
+            () if any(&[LeftOutReason::Expired]) => Self::Expired,
+            () if any(&[LeftOutReason::WrongProvider, LeftOutReason::WrongKind]) => Self::Mismatched,
+            () => Self::NoProfile,
+        }
+    }
+
     /// A stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Unfit(unfit) => unfit.as_str(),
             Self::NoProfile => "no_profile",
+            Self::Expired => "expired",
+            Self::Mismatched => "mismatched_profile",
             Self::Paused => "paused",
             Self::Cooling { .. } => "cooldown",
             Self::ProviderOut { .. } => "provider_out",
@@ -123,6 +141,8 @@ impl Skip {
             }
             Self::Unfit(_)
             | Self::NoProfile
+            | Self::Expired
+            | Self::Mismatched
             | Self::Paused
             | Self::Leased { .. }
             | Self::SkipCache
@@ -136,6 +156,10 @@ impl fmt::Display for Skip {
         match self {
             Self::Unfit(lacking) => write!(f, "the request does not fit it ({lacking})"),
             Self::NoProfile => f.write_str("no credential for its provider"),
+            Self::Expired => f.write_str("the token of its provider has run out"),
+            Self::Mismatched => {
+                f.write_str("the credentials named for it are another provider's, or of another kind")
+            }
             Self::Paused => f.write_str("paused"),
             Self::Cooling { reason, .. } => write!(f, "every profile is out ({reason})"),
             Self::ProviderOut { reason } => write!(f, "its provider is out ({reason})"),

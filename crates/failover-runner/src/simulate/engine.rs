@@ -227,7 +227,17 @@ impl<W: World> Engine<W> {
                     Event::Profiles(self.health.slots(&order, &preference, session.as_ref(), now))
                 }
                 Step::Lease(step) => Event::Leased(running.lease(&self.health, &step, now)),
-                Step::Claim(step) => Event::Claimed(self.world.claim(&running.spec, &step, now)),
+                Step::Claim(step) => {
+                    let answer = self.world.claim(&running.spec, &step, now);
+                    let what = match answer {
+                        ClaimAnswer::Held => format!("claims {} for the session", step.model),
+                        ClaimAnswer::TurnLocal => {
+                            format!("claims nothing: {} serves this turn only", step.model)
+                        }
+                    };
+                    self.timeline.push(Entry { at: now, run: Arc::clone(&running.name), what });
+                    Event::Claimed(answer)
+                }
                 Step::Attempt(step) => {
                     let Answer { after, end } = self.world.answer(&step, now);
                     let (mut ends, mut end) = (now.after(after), end);

@@ -271,8 +271,9 @@ impl Player<'_> {
             let entry = world.entry(session);
             let health = Arc::clone(self.engine.health());
             let free_at = |model: &ModelRef| health.free_at(model, now);
-            let (selected, probe) = select(&entry, &self.configured, free_at, &ProbePolicy::default(), now);
-            selection = selected;
+            let configured = Some(&self.configured);
+            let (selected, probe) = select(&entry, configured, free_at, &ProbePolicy::default(), now);
+            selection = selected.unwrap_or(selection);
             self.engine.world.write(session, probe);
         }
         let chain = resolve(&selection, &self.chain, None);

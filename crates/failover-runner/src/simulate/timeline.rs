@@ -1,7 +1,7 @@
 //! What happened, line by line.
 
-use crate::plan::{AttemptKind, DecisionKind, Ending, LeaseKind, Step, StepOutcome};
-use failover_types::Timestamp;
+use crate::plan::{AttemptKind, DecisionKind, Ending, LeaseKind, Step, StepOutcome, StopReason};
+use failover_types::{FailoverReason, Timestamp};
 use std::fmt;
 use std::sync::Arc;
 
@@ -55,17 +55,19 @@ fn since(at: Timestamp, start: Timestamp) -> String {
 /// What a step tells a reader; `None` for the runner's own bookkeeping.
 pub(super) fn tell(step: &Step, start: Timestamp) -> Option<String> {
     Some(match step {
-        Step::OrderProfiles(_) | Step::Record(_) => return None,
+        Step::OrderProfiles(_) | Step::Record(_) | Step::Claim(_) => return None,
         Step::Lease(step) => match step.kind {
-            LeaseKind::Cold => return None,
+            LeaseKind::Plain { .. } => return None,
             LeaseKind::Recovering => format!("asks for the lease on {} for {}", step.profile, step.model),
             LeaseKind::Probe { .. } => format!("asks to probe {} for {}", step.profile, step.model),
         },
-        Step::Claim(step) => format!("claims {} for the session", step.model),
         Step::Release => "takes the claim back".to_owned(),
         Step::Repair(_) => "asks for a repaired request".to_owned(),
         Step::Settle(step) => format!("settles on {} with {}", step.model, step.profile),
-        Step::Wait(_) => "waits".to_owned(),
+        Step::Wait(wait) if wait.wake_on_health => {
+            format!("waits for the answer of others, until {} at the latest", since(wait.until, start))
+        }
+        Step::Wait(wait) => format!("waits until {}", since(wait.until, start)),
         Step::Attempt(step) => {
             let kind = match step.kind {
                 AttemptKind::Plain => "",
@@ -83,7 +85,13 @@ pub(super) fn tell(step: &Step, start: Timestamp) -> Option<String> {
             };
             match &decision.kind {
                 DecisionKind::CandidateSucceeded => format!("{} answers", decision.candidate),
-                DecisionKind::CandidateFailed => format!("{} fails{reason}{next}", decision.candidate),
+                DecisionKind::CandidateFailed => match (decision.reason, &decision.detail) {
+                    // A live switch is the one failure that only its text tells.
+                    (Some(FailoverReason::Unclassified), Some(detail)) => {
+                        format!("{} ends ({detail}){next}", decision.candidate)
+                    }
+                    _ => format!("{} fails{reason}{next}", decision.candidate),
+                },
                 DecisionKind::SkipCandidate { why } => {
                     format!("{} is skipped: {why}{reason}{next}", decision.candidate)
                 }
@@ -104,7 +112,8 @@ pub(super) fn tell(step: &Step, start: Timestamp) -> Option<String> {
                 Ending::Returned => "returned to the caller".to_owned(),
                 Ending::Raised => "raised".to_owned(),
                 Ending::Committed => "failed after output".to_owned(),
-                Ending::Stopped(reason) => format!("stopped by the {}", reason.code()),
+                Ending::Stopped(StopReason::Deadline) => "stopped by the deadline".to_owned(),
+                Ending::Stopped(StopReason::Attempts) => "stopped by the bound on attempts".to_owned(),
                 Ending::SwitchTo(to) => format!("the user wants {to}"),
             };
             let soonest = done.soonest.map(|at| format!(", usable again at {}", since(at, start)));

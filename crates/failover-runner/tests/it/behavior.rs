@@ -328,7 +328,7 @@ fn the_primary_is_probed_near_the_end_of_its_window_under_the_throttle() {
     assert_eq!(probed, [180, 210], "within 2 min of the end, at least 30 s apart, twice per window");
 }
 
-// spec: R-6
+// spec
 #[test]
 fn siblings_are_tried_once_per_run_while_the_reason_is_transient() {
     let mut engine =
@@ -338,15 +338,50 @@ fn siblings_are_tried_once_per_run_while_the_reason_is_transient() {
                 if step.model.provider().as_str() == "a" { fail(R::Timeout) } else { ok() }
             },
         );
-    play(&mut engine, spec("first", &["a/m", "b/m"]));
-    engine.run_until(T0.after(secs(31)));
+    let chain = ["a/m", "a/n", "a/o", "b/m"];
+    let first = play(&mut engine, spec("first", &chain));
+    assert_eq!(engine.world.called(), ["a/m 1", "a/n 1", "b/m default"], "the run that opened the window");
+    assert_eq!(skips(&first), ["a/o probe_spent"]);
+
+    engine.world.calls.clear();
+    let other = play(&mut engine, spec("other", &chain));
+    assert_eq!(engine.world.called(), ["b/m default"], "nobody else, before the throttle is over");
+    assert_eq!(skips(&other), ["a/m cooldown", "a/n cooldown", "a/o cooldown"]);
+
     // The window is over: m is the one that tries, fails and opens the next window of 60 s.
+    engine.run_until(T0.after(secs(31)));
     play(&mut engine, spec("second", &["a/m", "b/m"]));
     engine.run_until(T0.after(secs(65)));
     engine.world.calls.clear();
-    let done = play(&mut engine, spec("third", &["a/m", "a/n", "a/o", "b/m"]));
+    let done = play(&mut engine, spec("third", &chain));
     assert_eq!(engine.world.called(), ["a/m 1", "b/m default"]);
     assert_eq!(skips(&done), ["a/n probe_spent", "a/o probe_spent"]);
+}
+
+// spec: R-6
+#[test]
+fn a_well_sibling_on_the_same_key_answers_for_a_crashing_model() {
+    let mut engine =
+        engine(
+            health(&["a:1"]),
+            |step, _| {
+                if step.model == model("a/m") { fail(R::ServerError) } else { ok() }
+            },
+        );
+    let done = play(&mut engine, spec("run", &["a/m", "a/n"]));
+    assert_eq!(engine.world.called(), ["a/m 1", "a/m 1", "a/n 1"]);
+    assert_eq!(done.ending, Ending::Answered);
+}
+
+// spec: A-23
+#[test]
+fn a_paused_profile_is_told_as_paused() {
+    let health = health(&["a:1"]);
+    let subject = failover_runner::health::Subject::Profile("a:1".parse().unwrap());
+    let paused = failover_auth::pause(&<_>::default(), failover_auth::WindowScope::Profile, "user", T0).unwrap();
+    health.learn(&subject, &paused, T0);
+    let mut engine = engine(health, |_, _| ok());
+    assert_eq!(skips(&play(&mut engine, spec("run", &["a/m", "b/m"]))), ["a/m paused"]);
 }
 
 // spec: R-6
@@ -660,6 +695,68 @@ fn many_runs_call_a_dead_credential_at_most_three_times(reason: R) {
     engine.run_until(Timestamp::MAX);
     assert_eq!(dead(engine.world.called()), 1);
     assert_eq!(engine.endings().filter(|done| done.ending == Ending::Answered).count(), 400);
+}
+
+/// Many runs begin at once on a credential that has just answered, again and again, and is dead now. Later bursts, in
+/// that window and the next ones, are no better.
+// spec: R-14
+#[test_case(R::Auth; "refused")]
+#[test_case(R::Timeout; "silent, with a sibling that may be tried")]
+#[test_case(R::ServerError; "crashing, with a retry in place")]
+fn a_burst_on_a_credential_that_was_good_a_moment_ago_costs_three_calls_a_window(reason: R) {
+    let dead_from = T0.after(secs(10));
+    let mut engine = engine(health(&["a:1"]), |step, now| {
+        if step.model.provider().as_str() == "a" && now >= dead_from { fail(reason) } else { ok() }
+    });
+    let policy = policy(|p| p.retry_in_place.max_wait_ms = 0);
+    let chain = ["a/m", "a/n", "b/m"];
+    for n in 0..20 {
+        play(&mut engine, spec(&format!("good{n}"), &chain));
+    }
+    assert!(engine.now() < dead_from);
+    engine.world.calls.clear();
+    for second in 0..300 {
+        engine.run_until(dead_from.after(secs(second)));
+        for n in 0..if second == 0 { 200 } else { 5 } {
+            engine.start(spec(&format!("r{second}-{n}"), &chain).with_policy(policy.clone())).unwrap();
+        }
+    }
+    engine.run_until(dead_from.after(secs(400)));
+    let mut calls: Vec<u64> = engine
+        .world
+        .calls
+        .iter()
+        .filter(|(_, step)| step.model.provider().as_str() == "a")
+        .map(|(at, _)| at.since(dead_from).as_secs())
+        .collect();
+    calls.sort_unstable();
+    // The windows begin at 0, 30 and 90 s (30 s, 1 min, 5 min), a moment after the call that opens them.
+    let per_window: Vec<usize> = [0..30, 30..91, 91..400]
+        .into_iter()
+        .map(|window| calls.iter().filter(|second| window.contains(*second)).count())
+        .collect();
+    assert!(per_window.iter().all(|count| (1..=3).contains(count)), "{per_window:?}: {calls:?}");
+    assert_eq!(engine.endings().filter(|done| done.ending == Ending::Answered).count(), 20 + 200 + 299 * 5);
+}
+
+/// As much as was seen to work at a time may go at once, twice over; a burst above that waits for one answer.
+// spec: R-14
+#[test]
+fn a_burst_on_a_credential_that_is_well_waits_for_one_answer_at_most() {
+    let mut engine = engine(health(&["a:1"]), |_, _| ok());
+    let mut burst = |name: &str, count: usize| {
+        let began = engine.now();
+        for n in 0..count {
+            engine.start(spec(&format!("{name}{n}"), &["a/m", "b/m"])).unwrap();
+        }
+        engine.run_until(Timestamp::MAX);
+        engine.now().since(began).as_millis()
+    };
+    assert_eq!(burst("first", 1), 100);
+    assert_eq!(burst("second", 2), 100, "a few may always go");
+    assert_eq!(burst("third", 100), 200, "the others begin when one has answered");
+    assert_eq!(burst("fourth", 200), 100, "and from then on so many may go");
+    assert!(engine.world.called().iter().all(|call| call.starts_with("a/")));
 }
 
 /// The same on a healthy credential: the wait for a first answer is short, and nobody goes elsewhere.

@@ -14,4 +14,5 @@ mod fleet;
 mod log;
 mod properties;
 mod scenarios;
+mod streams;
 mod table;

@@ -1,15 +1,16 @@
 //! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
 
 use crate::keys::Listed;
+use crate::needs::needs;
 use crate::providers::{self, Providers};
 use crate::route::{Route, walk};
 use crate::settings::{self, SettingsError};
 use failover_auth::{ProfileSet, RefreshPolicy, UserPinMode};
-use failover_chain::{Chain, ChainConfig, ChainError, Needs, Selection, SelectionSource, resolve};
+use failover_chain::{Chain, ChainConfig, ChainError, Selection, SelectionSource, resolve};
 use failover_classify::AsSignal;
 use failover_config::Loaded;
 use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
-use failover_provider::{AttemptFailure, ChatRequest, Part, ProviderAdapter, Reply};
+use failover_provider::{AttemptFailure, ChatRequest, ProviderAdapter, Reply};
 use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
 use failover_runner::session::{SessionRun, select};
@@ -384,7 +385,10 @@ impl Engine {
     /// Cancel safe: the attempt at hand is dropped and its connection closes; a claim that stands is rolled back by the
     /// session's next run.
     pub async fn chat(&self, turn: &Turn) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
-        self.chat_with(turn, |reply| std::future::ready(Ok(reply))).await
+        let begun = self.clock.now();
+        let answer = self.chat_with(turn, |reply| std::future::ready(Ok(reply))).await?;
+        let deadline = self.policy.deadline_ms.map(|ms| begun.after(Duration::from_millis(ms)));
+        Ok(self.runner.watch(answer, deadline))
     }
 
     /// As [`Engine::chat`]; each attempt's answer goes through `take` before it counts as one. What `take` makes an error
@@ -459,15 +463,16 @@ impl Engine {
         if let Some(model) = &turn.model {
             return Ok((one_off(model), None));
         }
-        let configured = turn.configured(&self.chain)?;
-        let Some(session) = &turn.session else { return Ok((configured, None)) };
+        let configured = turn.configured(&self.chain);
+        let Some(session) = &turn.session else { return Ok((configured?, None)) };
         let key = SessionKey::new(self.agent.clone(), session.clone());
-        let Ok(entry) = self.sessions.get(&key).await else { return Ok((configured, None)) };
+        let Ok(entry) = self.sessions.get(&key).await else { return Ok((configured?, None)) };
         let (entry, now) = (entry.unwrap_or_default(), self.clock.now());
         let entry = SessionRun::recovered(&entry, now).unwrap_or(entry);
         let free_at = |model: &ModelRef| self.runner.health().free_at(model, now);
-        let (selection, probe) = select(&entry, &configured, free_at, &ProbePolicy::default(), now);
-        Ok((selection, Some(probe.unwrap_or(entry))))
+        let policy = ProbePolicy::default();
+        let (selection, probe) = select(&entry, configured.as_ref().ok(), free_at, &policy, now);
+        Ok((selection.map_or(configured, Ok)?, Some(probe.unwrap_or(entry))))
     }
 
     /// Takes back what runs of a dead process left unproven in the agent's sessions (requirement S-6); gives how many
@@ -500,7 +505,7 @@ impl Engine {
             None => walk(selection, &self.chain),
         };
         let mut spec =
-            RunSpec::new(run, chain).with_policy(self.policy.clone()).with_needs(needs(&turn.request));
+            RunSpec::new(run, chain).with_policy(self.policy.clone()).with_needs(needs(&turn.request, turn.chain(&self.chain)));
         spec.on_context_overflow = on_context_overflow;
         spec.on_content_refusal = on_content_refusal;
         if let Some(session) = &turn.session {
@@ -519,12 +524,15 @@ impl Engine {
         };
         let key = SessionKey::new(self.agent.clone(), session.clone());
         let now = self.clock.now();
-        let configured = turn.configured(&self.chain)?;
-        match self.hold(key, run.clone(), &configured, now).await {
-            Ok((selection, session)) => Ok(Opened { selection, session: Some(session) }),
+        // A choice in the session needs no configured model.
+        let configured = turn.configured(&self.chain);
+        match self.hold(key, run.clone(), configured.as_ref().ok(), now).await {
+            Ok((selection, session)) => {
+                Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(session) })
+            }
             Err(error) => {
                 tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it");
-                Ok(Opened { selection: configured, session: None })
+                Ok(Opened { selection: configured?, session: None })
             }
         }
     }
@@ -533,9 +541,9 @@ impl Engine {
         &self,
         key: SessionKey,
         run: RunId,
-        configured: &Selection,
+        configured: Option<&Selection>,
         now: Timestamp,
-    ) -> Result<(Selection, StoredSession), SessionsError> {
+    ) -> Result<(Option<Selection>, StoredSession), SessionsError> {
         let session = StoredSession::open(self.sessions.clone(), key, run, self.user_pin, now).await?;
         session.select(configured, self.runner.health(), &ProbePolicy::default(), now).await
     }
@@ -543,16 +551,6 @@ impl Engine {
 
 fn one_off(model: &ModelSelector) -> Selection {
     Selection::new(model.model.clone(), model.profile.clone(), SelectionSource::OneOff)
-}
-
-/// What the request asks of a model. Tokens are not counted here: nobody knows every provider's way of counting.
-fn needs(request: &ChatRequest) -> Needs {
-    let mut needs = Needs::default();
-    needs.tools = !request.tools.is_empty();
-    needs.json = request.response_format.is_some();
-    let mut parts = request.messages.iter().flat_map(|message| &message.parts);
-    needs.images = parts.any(|part| matches!(part, Part::Image(_)));
-    needs
 }
 
 #[expect(

@@ -14,6 +14,7 @@
 
 mod engine;
 mod keys;
+mod needs;
 #[cfg(feature = "http")]
 mod providers;
 #[cfg(not(feature = "http"))]

@@ -1,12 +1,10 @@
 //! The runner over provider adapters: one neutral request, whoever answers it.
 
-use super::{Answer, Attempt, Run, RunError, Runner};
-use crate::plan::{Failed, Purpose, broke_off};
-use failover_classify::{AsSignal, Surface};
+use super::{Answer, Attempt, Run, RunError};
+use crate::plan::Purpose;
+use failover_classify::Surface;
 use failover_provider::{AttemptFailure, AttemptLimits, AttemptScope, ChatRequest, ProviderAdapter, Reply};
-use failover_types::{
-    BoxFuture, Clock, ModelRef, ProfileId, ProviderId, ResolvedCredential, SessionId, Timestamp,
-};
+use failover_types::{BoxFuture, Clock, ProfileId, ProviderId, ResolvedCredential, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,55 +87,12 @@ impl Run<'_, Reply> {
         adapters: &Adapters,
         request: &ChatRequest,
     ) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
-        let runner = self.runner.clone();
-        let (session, purpose) = (self.spec.session.clone(), self.spec.purpose);
+        let runner = self.runner;
+        let helper = self.spec.purpose == Purpose::Helper;
         let limit = self.spec.policy.deadline_ms.map(Duration::from_millis);
         let deadline = limit.map(|limit| runner.0.clock.now().after(limit));
         let answer = self.run(|attempt| async move { adapters.open(request, &attempt).await }).await?;
-        let (profile, model) = (answer.profile.clone(), answer.model.clone());
-        Ok(answer.map(|reply| match reply {
-            Reply::Stream(stream) => {
-                let answered_at = runner.0.clock.now();
-                Reply::Stream(stream.on_failure(move |failure| {
-                    // The caller's own deadline is nobody's failure (requirement A-16).
-                    if deadline.is_some_and(|deadline| runner.0.clock.now() >= deadline) {
-                        return;
-                    }
-                    runner.stream_broke_off(profile, model, session.as_ref(), purpose, answered_at, failure);
-                }))
-            }
-            whole @ Reply::Complete(_) => whole,
-        }))
-    }
-}
-
-impl Runner {
-    /// A stream that had counted as an answer has failed: its profile's health must know, and nothing is replayed
-    /// (requirement R-9).
-    fn stream_broke_off(
-        &self,
-        profile: ProfileId,
-        model: ModelRef,
-        session: Option<&SessionId>,
-        purpose: Purpose,
-        answered_at: Timestamp,
-        failure: &AttemptFailure,
-    ) {
-        let now = self.0.clock.now();
-        let failed = failure.with_signal(|signal| {
-            let verdict = self.0.classifier.classify(signal);
-            Failed::from_verdict(signal, &verdict, now)
-        });
-        tracing::warn!(
-            candidateModel = %model,
-            profileId = %profile,
-            sessionId = session.map(SessionId::as_str),
-            reason = failed.reason.as_str(),
-            detail = failed.summary,
-            "model_stream_broke_off"
-        );
-        let Some(step) = broke_off(profile, model, &failed, purpose, answered_at) else { return };
-        self.0.health.record(&step, session, now);
-        self.flush_behind();
+        // A side call never disables a profile for real turns (requirement A-16).
+        Ok(if helper { answer } else { runner.watch(answer, deadline) })
     }
 }

@@ -7,7 +7,7 @@ use super::{
     State, StepOutcome, Visit, WaitStep, What,
 };
 use failover_auth::{Deadline, Failure, Outcome, Success};
-use failover_types::{FailoverReason, Lane, ModelRef, ModelSelector, ProfileId, Scope, Timestamp};
+use failover_types::{FailoverReason, Lane, ModelRef, ModelSelector, Scope, Timestamp};
 use std::time::Duration;
 
 /// What follows an attempt that the caller's own deadline ended: the next model, and nobody is to blame.
@@ -36,21 +36,6 @@ fn blamed(
         None => Deadline::hint(until),
     });
     Some(Failure::new(model, failed.reason, started_at).scope(scope).deadline(deadline))
-}
-
-/// What is to be remembered of an answer that broke off after its attempt had counted as a success, at `answered_at`
-/// (requirement R-9): the same as of any failed attempt, and nothing is replayed. `None` where nobody's health suffers.
-pub fn broke_off(
-    profile: ProfileId,
-    model: ModelRef,
-    failed: &Failed,
-    purpose: Purpose,
-    answered_at: Timestamp,
-) -> Option<RecordStep> {
-    let action = table::action(failed.lane(), failed.scope);
-    // A newer success of another run disproves it, this attempt's own does not.
-    let failure = blamed(&model, failed, action, purpose, answered_at)?;
-    Some(RecordStep::new(profile, model, Outcome::Failure(failure)))
 }
 
 impl Plan {

@@ -49,7 +49,6 @@ mod table;
 mod trail;
 
 pub use budget::{Bound, bound};
-pub use fail::broke_off;
 pub use decision::{Decision, DecisionKind, DecisionObserver, StepOutcome};
 pub use failover_chain::{Capabilities, Needs, Unfit};
 pub use policy::{

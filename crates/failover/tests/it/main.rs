@@ -7,3 +7,5 @@ mod engine;
 #[cfg(all(unix, feature = "store-sled"))]
 mod kill;
 mod outside;
+#[cfg(unix)]
+mod replicas;

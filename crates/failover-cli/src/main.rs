@@ -3,6 +3,7 @@
 mod classify;
 mod config;
 mod demo;
+mod doctor;
 mod exit;
 mod explain;
 mod home;
@@ -11,6 +12,7 @@ mod run;
 mod serve;
 mod session;
 mod show;
+mod simulate;
 mod status;
 mod time;
 
@@ -41,6 +43,10 @@ enum Command {
     Status(status::StatusArgs),
     /// Show the chain of a turn, and what would be tried now.
     Explain(explain::ExplainArgs),
+    /// Play a scenario in virtual time, and print what happens.
+    Simulate(simulate::SimulateArgs),
+    /// Say what is wrong with config, store, credentials and providers, and repair it.
+    Doctor(doctor::DoctorArgs),
     /// Show or change which model a session uses.
     Session(session::SessionArgs),
     /// Check the config, show it, or print its schema.
@@ -94,6 +100,7 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
         Command::Classify(args) => classify::run(&args, out),
         Command::Serve(args) => serve::run(&args, out),
         Command::Config(args) => config::run(&args, out),
+        Command::Simulate(args) => simulate::run(&args, out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "failover", &mut script);
@@ -104,6 +111,7 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
         Command::Run(args) => block_on(run::run(&args, out)),
         Command::Status(args) => block_on(status::run(&args, out)),
         Command::Explain(args) => block_on(explain::run(&args, out)),
+        Command::Doctor(args) => block_on(doctor::run(&args, out)),
         Command::Session(args) => block_on(session::run(&args, out)),
     }
 }

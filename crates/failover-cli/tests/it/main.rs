@@ -10,9 +10,15 @@
 mod bad_input;
 mod classify;
 mod demo;
+#[cfg(unix)]
+mod doctor;
 mod run;
+<<<<<<< HEAD
 #[cfg(unix)]
 mod serve;
+=======
+mod simulate;
+>>>>>>> b2bd974 (Add the commands simulate and doctor)
 
 use failover::runner::SystemClock;
 use failover_testkit::upstream::Upstream;

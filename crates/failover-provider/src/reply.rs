@@ -387,7 +387,13 @@ impl ReplyStream {
     }
 
     fn from_source(provider: ProviderId, source: Source) -> Self {
-        Self { head: ReplyHead::default(), provider, source: Some(source), gathered: Gathered::default(), on_failure: None }
+        Self {
+            head: ReplyHead::default(),
+            provider,
+            source: Some(source),
+            gathered: Gathered::default(),
+            on_failure: None,
+        }
     }
 
     /// Adds what is known besides the content.

@@ -87,7 +87,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         // The same entry says which model the run begins with.
         let free_at = |model: &ModelRef| runner.health().free_at(model, now);
         let configured = config.selection()?;
-        let (selection, _probe) = select(session.entry(), Some(&configured), free_at, &ProbePolicy::default(), now);
+        let (selection, _probe) =
+            select(session.entry(), Some(&configured), free_at, &ProbePolicy::default(), now);
         let chain = resolve(selection.as_ref().unwrap_or(&configured), &config, None);
         let spec = RunSpec::new(run, Candidate::of_chain(&chain)).with_policy(runner.policy().clone());
         let session = Arc::new(session.for_spec(&spec));

@@ -65,8 +65,10 @@ async fn ask(
     let response = request.send().await?;
     let status = response.status().as_u16();
     if status >= 400 {
-        let text = |value: &reqwest::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let headers = response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        let text =
+            |value: &reqwest::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers =
+            response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         return Err(CallError::Response { status, headers, body: response.text().await? });
     }
     let body: Value = response.json().await?;
@@ -77,8 +79,10 @@ async fn ask(
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "an example")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let (first, second) =
-        (Upstream::start(Arc::new(SystemClock::new())).await?, Upstream::start(Arc::new(SystemClock::new())).await?);
+    let (first, second) = (
+        Upstream::start(Arc::new(SystemClock::new())).await?,
+        Upstream::start(Arc::new(SystemClock::new())).await?,
+    );
     let crash = r#"{"error":{"type":"server_error","message":"internal error"}}"#;
     first.script(On::any(), [Step::json(500, crash), Step::json(500, crash)]);
     second.script(On::any(), [Step::text("hello from the second")]);

@@ -560,7 +560,8 @@ impl Board {
             }
             (LeaseKind::Plain { waited: true }, _) => None,
             (LeaseKind::Plain { waited: false }, _) => {
-                let limit = record.and_then(|record| Some((record.in_flight, record.most_at_a_time(policy)?)));
+                let limit =
+                    record.and_then(|record| Some((record.in_flight, record.most_at_a_time(policy)?)));
                 let full = limit.is_some_and(|(in_flight, most)| in_flight >= most);
                 full.then(|| now.after(Duration::from_millis(policy.probe.lease_ms)))
             }

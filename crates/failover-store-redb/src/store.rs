@@ -4,8 +4,8 @@ use crate::commit::{Failure, MARK, META, RECORDS, Shared, Waiter, decode, write}
 use crate::overlay::{BLOCK, Overlay, Record};
 use async_trait::async_trait;
 use failover_store::{
-    ChangeStream, Durability, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Versioned,
-    WriteOptions,
+    ChangeStream, Durability, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value,
+    Versioned, WriteOptions,
 };
 use failover_types::{Clock, Timestamp};
 use redb::backends::FileBackend;

@@ -252,7 +252,8 @@ impl Disk {
             image.resize(platter.written.len().max(image.len()), 0);
             let mut random = seed;
             for (at, page) in platter.written.chunks(PAGE).enumerate() {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 if random >> 63 == 1 {
                     image[at * PAGE..at * PAGE + page.len()].copy_from_slice(page);
                 }

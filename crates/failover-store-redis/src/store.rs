@@ -68,8 +68,9 @@ impl RedisStore {
             .set_number_of_retries(RECONNECTS)
             .set_min_delay(RECONNECT_DELAY)
             .set_max_delay(RECONNECT_DELAY);
-        let mut connection =
-            ConnectionManager::new_with_config(client.clone(), config).await.map_err(|e| unavailable(&place, &e))?;
+        let mut connection = ConnectionManager::new_with_config(client.clone(), config)
+            .await
+            .map_err(|e| unavailable(&place, &e))?;
         let warnings = warnings(&mut connection).await;
         for warning in &warnings {
             tracing::warn!(%place, "{warning}");

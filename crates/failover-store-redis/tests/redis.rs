@@ -273,7 +273,8 @@ async fn put_when_up(store: &RedisStore, text: &str) -> Version {
     for _ in 0..3_000 {
         if let Ok(current) = store.get(&key()).await {
             let value = Some(Value::new(text.as_bytes()));
-            let swap = store.swap(&key(), Expect::from(current.as_ref()), value, WriteOptions::durable()).await;
+            let swap =
+                store.swap(&key(), Expect::from(current.as_ref()), value, WriteOptions::durable()).await;
             if let Ok(Swap::Done(Some(version))) = swap {
                 return version;
             }
@@ -379,7 +380,8 @@ async fn put_marked(store: &RedisStore) {
     for _ in 0..3_000 {
         if let Ok(Some(current)) = store.get(&key()).await {
             let next = Some(current.value.clone());
-            let swap = store.swap(&key(), Expect::Version(current.version), next, WriteOptions::durable()).await;
+            let swap =
+                store.swap(&key(), Expect::Version(current.version), next, WriteOptions::durable()).await;
             if swap.is_ok() {
                 return;
             }
@@ -415,7 +417,8 @@ async fn a_replica_that_takes_over_goes_on_above_all_earlier_versions() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(seen.unwrap().version, before);
-    let refused = reader.swap(&key(), Expect::Version(before), None, WriteOptions::durable()).await.unwrap_err();
+    let refused =
+        reader.swap(&key(), Expect::Version(before), None, WriteOptions::durable()).await.unwrap_err();
     assert!(matches!(refused, StoreError::Unavailable { .. }), "{refused:?}");
 
     primary.kill();
@@ -440,7 +443,8 @@ async fn after_a_server_has_hung_the_store_goes_on() {
     server.signal("-STOP");
     let key = key();
     for _ in 0..2 {
-        let swap = store.swap(&key, Expect::Version(before), Some(Value::new(*b"2")), WriteOptions::durable());
+        let swap =
+            store.swap(&key, Expect::Version(before), Some(Value::new(*b"2")), WriteOptions::durable());
         let answer = tokio::time::timeout(Duration::from_secs(30), swap).await;
         assert!(answer.unwrap().is_err(), "a swap that is not acknowledged is an error");
     }

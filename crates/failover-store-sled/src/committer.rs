@@ -186,8 +186,10 @@ impl Worker {
                     why = format!("{why}: {source}");
                 }
                 tracing::debug!(%why, "the store cannot be mended yet");
-                *self.shared.failed() =
-                    Some(format!("it broke and cannot be mended yet ({why}); it is tried again every second").into());
+                *self.shared.failed() = Some(
+                    format!("it broke and cannot be mended yet ({why}); it is tried again every second")
+                        .into(),
+                );
             }
         }
     }
@@ -202,7 +204,8 @@ impl Worker {
         chores.before_sync().map_err(broken)?;
         engine.db.flush().map_err(broken)?;
         self.disk.sync(&self.log).and_then(|()| chores.after_sync()).map_err(|e| {
-            format!("the disk did not take a write: {e}; free or mend it: it is tried again every second").into()
+            format!("the disk did not take a write: {e}; free or mend it: it is tried again every second")
+                .into()
         })
     }
 }

@@ -8,8 +8,8 @@ use crate::record::{Fault, Record};
 use crate::versions::Versions;
 use async_trait::async_trait;
 use failover_store::{
-    ChangeStream, Durability, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value, Versioned,
-    Version, WriteOptions,
+    ChangeStream, Durability, Expect, Feed, Key, KeyValue, MAX_SCAN, Prefix, StoreError, Swap, Value,
+    Version, Versioned, WriteOptions,
 };
 use failover_types::{Clock, Timestamp};
 use std::fmt;

@@ -4,8 +4,8 @@
 use async_trait::async_trait;
 use failover_store::conformance::{Fixture, StillClock, violations};
 use failover_store::{
-    ChangeStream, Expect, Feed, Key, KeyValue, MemoryStore, Prefix, StoreError, Swap, Value, Version, Versioned,
-    WriteOptions,
+    ChangeStream, Expect, Feed, Key, KeyValue, MemoryStore, Prefix, StoreError, Swap, Value, Version,
+    Versioned, WriteOptions,
 };
 use failover_types::{Clock, Timestamp};
 use std::collections::BTreeMap;

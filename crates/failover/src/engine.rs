@@ -504,8 +504,9 @@ impl Engine {
             Some(route) => route.walk(selection),
             None => walk(selection, &self.chain),
         };
-        let mut spec =
-            RunSpec::new(run, chain).with_policy(self.policy.clone()).with_needs(needs(&turn.request, turn.chain(&self.chain)));
+        let mut spec = RunSpec::new(run, chain)
+            .with_policy(self.policy.clone())
+            .with_needs(needs(&turn.request, turn.chain(&self.chain)));
         spec.on_context_overflow = on_context_overflow;
         spec.on_content_refusal = on_content_refusal;
         if let Some(session) = &turn.session {

@@ -23,7 +23,11 @@ pub(super) fn look(named: Option<&Path>, findings: &mut Findings) -> Option<Load
             for fault in &faults.faults {
                 let what = format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message);
                 let mend = fault.hint.clone();
-                findings.problem(AREA, what, mend.unwrap_or_else(|| "mend the line that it names".to_owned()));
+                findings.problem(
+                    AREA,
+                    what,
+                    mend.unwrap_or_else(|| "mend the line that it names".to_owned()),
+                );
             }
             return None;
         }
@@ -80,7 +84,8 @@ fn models(loaded: &Loaded, agent: &AgentId, findings: &mut Findings) {
                 let what = format!("{agent} has one model and no fallback: {}", selection.model());
                 findings.warn(AREA, what, "list others under agents.defaults.model.fallbacks");
             } else {
-                findings.fine(AREA, format!("{agent} begins with {}, {models} in the chain", selection.model()));
+                findings
+                    .fine(AREA, format!("{agent} begins with {}, {models} in the chain", selection.model()));
             }
         }
         Err(error) => findings.problem(AREA, chain(&error), "name one, or select a model for each session"),

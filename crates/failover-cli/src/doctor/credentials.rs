@@ -18,9 +18,9 @@ const AREA: &str = "credentials";
 pub(super) async fn look(loaded: &Loaded, engine: &Engine, warnings: &[String], findings: &mut Findings) {
     for warning in warnings {
         // The engine's sentence says both: what is wrong, and after the colon what to do.
-        let (what, mend) = warning.split_once(": set ").map_or((warning.as_str(), None), |(what, mend)| {
-            (what, Some(format!("set {mend}")))
-        });
+        let (what, mend) = warning
+            .split_once(": set ")
+            .map_or((warning.as_str(), None), |(what, mend)| (what, Some(format!("set {mend}"))));
         let mend = mend.unwrap_or_else(|| "set it, or take the reference out of the config".to_owned());
         findings.warn(AREA, what, mend);
     }
@@ -35,7 +35,11 @@ pub(super) async fn look(loaded: &Loaded, engine: &Engine, warnings: &[String], 
         let known = engine.profiles_by_provider().get(&provider).is_some_and(|profiles| !profiles.is_empty());
         if !known && !warnings.iter().any(|warning| warning.contains(provider.as_str())) {
             let what = format!("{provider} has no credential, and its models cannot be tried");
-            findings.problem(AREA, what, format!("store one with `failover auth add {provider}`, or name a variable in the config"));
+            findings.problem(
+                AREA,
+                what,
+                format!("store one with `failover auth add {provider}`, or name a variable in the config"),
+            );
         }
     }
 }
@@ -44,8 +48,9 @@ pub(super) async fn look(loaded: &Loaded, engine: &Engine, warnings: &[String], 
 fn references(loaded: &Loaded) -> Vec<(ProfileId, SecretSource)> {
     let config = &loaded.config;
     let listed = config.auth.profiles.iter();
-    let mut all: Vec<(ProfileId, SecretSource)> =
-        listed.filter_map(|(id, profile)| Some((id.clone(), profile.key.as_ref()?.source().clone()))).collect();
+    let mut all: Vec<(ProfileId, SecretSource)> = listed
+        .filter_map(|(id, profile)| Some((id.clone(), profile.key.as_ref()?.source().clone())))
+        .collect();
     for (provider, settings) in &config.models.providers {
         if let (Some(key), Ok(id)) = (&settings.api_key, ProfileId::for_account(provider, None)) {
             all.push((id, key.source().clone()));
@@ -71,9 +76,17 @@ async fn one(
                 let ago = time::duration(now.since(expires));
                 match &credential {
                     Credential::OAuth(_) => {
-                        findings.warn(AREA, format!("{profile}: its access token ran out {ago} ago"), "it is renewed at its next use");
+                        findings.warn(
+                            AREA,
+                            format!("{profile}: its access token ran out {ago} ago"),
+                            "it is renewed at its next use",
+                        );
                     }
-                    _ => findings.problem(AREA, format!("{profile}: its token ran out {ago} ago"), format!("store a new one with `failover auth add {profile}`")),
+                    _ => findings.problem(
+                        AREA,
+                        format!("{profile}: its token ran out {ago} ago"),
+                        format!("store a new one with `failover auth add {profile}`"),
+                    ),
                 }
             }
             if let Credential::ApiKey { key: kept, .. } | Credential::Token { token: kept, .. } = credential {
@@ -81,13 +94,21 @@ async fn one(
             }
         }
         Ok(None) => {}
-        Err(error) => findings.problem(AREA, format!("{profile}: {}", chain(&error)), format!("store it again with `failover auth add {profile}`")),
+        Err(error) => findings.problem(
+            AREA,
+            format!("{profile}: {}", chain(&error)),
+            format!("store it again with `failover auth add {profile}`"),
+        ),
     }
     // A key that is kept in the store itself leads nowhere else.
     if let Some(source) = source.filter(|source| !matches!(source, SecretSource::Literal(_)))
         && let Err(error) = secrets.read(&source).await
     {
-        return findings.problem(AREA, format!("{profile}: {}", chain(&error)), "mend what it names; until then its turn fails and the next one is tried");
+        return findings.problem(
+            AREA,
+            format!("{profile}: {}", chain(&error)),
+            "mend what it names; until then its turn fails and the next one is tried",
+        );
     }
     let stats = engine.runner().health().usage(&Subject::Profile(profile.clone()));
     let resting = |word: &str, reason: &dyn std::fmt::Display, until| {
@@ -96,7 +117,11 @@ async fn one(
     match availability(&stats, None, now) {
         Availability::Usable => findings.fine(AREA, format!("{profile} is usable")),
         Availability::Cooling { until, reason, .. } => {
-            findings.warn(AREA, resting("is resting", &reason, until), "it comes back by itself; `failover auth clear` ends it now");
+            findings.warn(
+                AREA,
+                resting("is resting", &reason, until),
+                "it comes back by itself; `failover auth clear` ends it now",
+            );
         }
         Availability::Blocked { until, reason } => {
             findings.warn(AREA, resting("is blocked", &reason, until), "its usage window resets by itself");
@@ -106,7 +131,11 @@ async fn one(
             findings.problem(AREA, resting("is disabled", &reason, until), mend);
         }
         Availability::Paused => {
-            findings.warn(AREA, format!("{profile} is paused by hand"), "`failover auth resume` lifts it; nothing else does");
+            findings.warn(
+                AREA,
+                format!("{profile} is paused by hand"),
+                "`failover auth resume` lifts it; nothing else does",
+            );
         }
     }
 }

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 /// Says what is wrong with config, store, credentials and providers, and how to mend it.
 #[derive(Args, Debug)]
-#[command(after_help = "Providers are asked for nothing but their address: no key is sent and no model called.
+#[command(
+    after_help = "Providers are asked for nothing but their address: no key is sent and no model called.
 
 `--fix` repairs the state directory: rights that are too wide, damaged files. It
 says what it will do, asks, and deletes nothing.
@@ -29,7 +30,8 @@ Ends with 1 where a problem is left; warnings alone end with 0.
 Examples:
   failover doctor
   failover doctor --fix
-  failover doctor --offline --json | jq '.findings[] | select(.severity == \"problem\")'")]
+  failover doctor --offline --json | jq '.findings[] | select(.severity == \"problem\")'"
+)]
 pub(crate) struct DoctorArgs {
     /// The config; without it, failover.json5 in the state directory.
     #[arg(long, value_name = "FILE")]
@@ -130,7 +132,13 @@ impl Findings {
     /// A problem that `--fix` mends.
     fn repairable(&mut self, area: &'static str, what: impl Into<String>, repair: Repair) {
         let mend = Some(format!("`failover doctor --fix` will {}", repair.what()));
-        self.0.push(Finding { area, severity: Severity::Problem, what: what.into(), mend, repair: Some(repair) });
+        self.0.push(Finding {
+            area,
+            severity: Severity::Problem,
+            what: what.into(),
+            mend,
+            repair: Some(repair),
+        });
     }
 
     fn repairs(&self) -> Vec<Repair> {
@@ -239,7 +247,11 @@ fn as_text(
 ) -> Result<(), Failure> {
     for (severity, what) in done {
         let style = severity.style();
-        writeln!(out, "{style}{}{style:#} {what}", if *severity == Severity::Fine { "done" } else { "failed" })?;
+        writeln!(
+            out,
+            "{style}{}{style:#} {what}",
+            if *severity == Severity::Fine { "done" } else { "failed" }
+        )?;
     }
     let mut area = "";
     for finding in &findings.0 {

@@ -21,7 +21,9 @@ const SKEW: Duration = Duration::from_secs(30);
 pub(super) async fn look(loaded: &Loaded, engine: &Engine, findings: &mut Findings) {
     let transport = match HyperTransport::new() {
         Ok(transport) => transport,
-        Err(error) => return findings.problem(AREA, crate::exit::chain(&error), "see what the system says of TLS"),
+        Err(error) => {
+            return findings.problem(AREA, crate::exit::chain(&error), "see what the system says of TLS");
+        }
     };
     let asked = named_providers(loaded, engine).into_iter().filter_map(|provider| {
         let url = base_url(loaded, &provider)?;
@@ -50,7 +52,9 @@ fn base_url(loaded: &Loaded, provider: &ProviderId) -> Option<String> {
 
 enum Answer {
     /// A response, whatever its status, and how far its clock is ahead of or behind ours.
-    Answered { skew: Option<(Duration, bool)> },
+    Answered {
+        skew: Option<(Duration, bool)>,
+    },
     Failed(TransportError),
     BadUrl,
     Silent,
@@ -82,18 +86,16 @@ fn read_date(text: &str) -> Option<Timestamp> {
 /// How far the provider's clock is from ours, and whether ours is behind. It tells whole seconds, and took a while.
 fn skew(theirs: Timestamp, begun: Timestamp, ended: Timestamp) -> (Duration, bool) {
     let latest = theirs.after(Duration::from_secs(1));
-    if theirs > ended {
-        (theirs.since(ended), true)
-    } else {
-        (begun.since(latest), false)
-    }
+    if theirs > ended { (theirs.since(ended), true) } else { (begun.since(latest), false) }
 }
 
 fn told(provider: &ProviderId, url: &str, answer: Answer, findings: &mut Findings) {
     let host = url.split('/').nth(2).unwrap_or(url);
     let local = host.starts_with("127.") || host.starts_with("localhost") || host.starts_with("[::1]");
     if url.starts_with("http://") && !local {
-        let what = format!("{provider} is asked over http at {host}: its key and your prompts can be read on the way");
+        let what = format!(
+            "{provider} is asked over http at {host}: its key and your prompts can be read on the way"
+        );
         findings.warn(AREA, what, "write its address with https");
     }
     match answer {
@@ -106,7 +108,9 @@ fn told(provider: &ProviderId, url: &str, answer: Answer, findings: &mut Finding
             );
         }
         Answer::Answered { .. } => findings.fine(AREA, format!("{provider} answers at {host}")),
-        Answer::BadUrl => findings.problem(AREA, format!("the address of {provider} is none"), "mend its baseUrl"),
+        Answer::BadUrl => {
+            findings.problem(AREA, format!("the address of {provider} is none"), "mend its baseUrl")
+        }
         Answer::Silent => {
             let what = format!("{provider} did not answer within {} at {host}", time::duration(PATIENCE));
             findings.problem(AREA, what, "see whether the address, a proxy or a firewall stands in the way");
@@ -114,9 +118,15 @@ fn told(provider: &ProviderId, url: &str, answer: Answer, findings: &mut Finding
         Answer::Failed(error) => {
             let cause = error.causes.last().map(|cause| format!(" ({})", cause.message)).unwrap_or_default();
             let mend = match error.kind {
-                TransportErrorKind::Dns => "see whether the name is right, and whether this machine resolves names",
-                TransportErrorKind::Connect => "see whether it runs there, and whether a firewall stands in the way",
-                TransportErrorKind::Tls => "its certificate is not one that the Mozilla roots vouch for: see whether a proxy cuts in, or the clock is wrong",
+                TransportErrorKind::Dns => {
+                    "see whether the name is right, and whether this machine resolves names"
+                }
+                TransportErrorKind::Connect => {
+                    "see whether it runs there, and whether a firewall stands in the way"
+                }
+                TransportErrorKind::Tls => {
+                    "its certificate is not one that the Mozilla roots vouch for: see whether a proxy cuts in, or the clock is wrong"
+                }
                 _ => "see whether that address is an HTTP API at all",
             };
             findings.problem(AREA, format!("{provider} at {host}: {error}{cause}"), mend);

@@ -27,7 +27,10 @@ pub(super) async fn look(findings: &mut Findings) -> Option<Arc<dyn KeyValue>> {
         }
     };
     if !dir.exists() {
-        findings.fine(AREA, format!("{} does not exist yet; the first command that needs it makes it", dir.display()));
+        findings.fine(
+            AREA,
+            format!("{} does not exist yet; the first command that needs it makes it", dir.display()),
+        );
         return None;
     }
     let before = findings.repairs().len();
@@ -103,7 +106,12 @@ fn records(dir: &Path, health: &Health, findings: &mut Findings) {
     };
     findings.fine(
         AREA,
-        format!("{} opens: {} records, {} KiB{lapsed}", dir.display(), health.live, health.bytes.div_ceil(1024)),
+        format!(
+            "{} opens: {} records, {} KiB{lapsed}",
+            dir.display(),
+            health.live,
+            health.bytes.div_ceil(1024)
+        ),
     );
     if !health.damaged.is_empty() {
         let damaged: Vec<String> = health.damaged.iter().map(|(key, why)| format!("{key} ({why})")).collect();
@@ -133,7 +141,11 @@ async fn versions(store: &Arc<dyn KeyValue>, findings: &mut Findings) {
         let page = match store.scan(&Prefix::everything(), after.as_ref(), 256).await {
             Ok(page) => page,
             Err(StoreError::Damaged { key, why }) => {
-                findings.warn(AREA, format!("the record {key} was damaged ({why}) and is set aside now"), "a credential must be stored again");
+                findings.warn(
+                    AREA,
+                    format!("the record {key} was damaged ({why}) and is set aside now"),
+                    "a credential must be stored again",
+                );
                 continue;
             }
             Err(error) => return findings.problem(AREA, chain(&error), "see what the disk says"),
@@ -154,7 +166,11 @@ async fn versions(store: &Arc<dyn KeyValue>, findings: &mut Findings) {
     }
     if !unreadable.is_empty() {
         let what = format!("records that cannot be read: {}", names(&unreadable));
-        findings.problem(AREA, what, "store the credential again, or reset the session (`failover session reset`)");
+        findings.problem(
+            AREA,
+            what,
+            "store the credential again, or reset the session (`failover session reset`)",
+        );
     }
 }
 
@@ -208,7 +224,11 @@ pub(super) fn repair(repair: &Repair) -> Result<String, String> {
         Repair::Salvage { dir } => SledOptions::new(dir, Arc::new(SystemClock::new()))
             .repair()
             .map(|done| {
-                format!("{} records were brought back; the damaged files are in {}", done.recovered, done.aside.display())
+                format!(
+                    "{} records were brought back; the damaged files are in {}",
+                    done.recovered,
+                    done.aside.display()
+                )
             })
             .map_err(|error| chain(&error)),
     }

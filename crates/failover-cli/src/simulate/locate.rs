@@ -58,13 +58,15 @@ fn place(text: &str, offset: usize) -> (usize, usize) {
 /// The message, the line that it is about, and a mark under the column.
 fn at(name: &str, text: &str, line: usize, column: usize, what: &str) -> String {
     let mut message = format!("{name}:{line}:{column}: {what}");
-    let Some(shown) = text.lines().nth(line.saturating_sub(1)).filter(|shown| !shown.trim().is_empty()) else {
+    let Some(shown) = text.lines().nth(line.saturating_sub(1)).filter(|shown| !shown.trim().is_empty())
+    else {
         return message;
     };
     // A long line is shown around its fault.
     let column = column.max(1);
     let skip = column.saturating_sub(WIDTH - 8);
-    let piece: String = shown.chars().skip(skip).take(WIDTH).map(|c| if c == '\t' { ' ' } else { c }).collect();
+    let piece: String =
+        shown.chars().skip(skip).take(WIDTH).map(|c| if c == '\t' { ' ' } else { c }).collect();
     let mark = " ".repeat(column.saturating_sub(skip + 1));
     let gutter = line.to_string();
     let margin = " ".repeat(gutter.len());

@@ -138,7 +138,13 @@ fn style(what: &str) -> Style {
     match () {
         () if says(" answers") || says("done: answered") => GOOD,
         () if says(" fails ") || what.starts_with("done: ") => BAD,
-        () if says(" is skipped") || says("notice: ") || says(" is tried again") || says("another profile") => NEXT,
+        () if says(" is skipped")
+            || says("notice: ")
+            || says(" is tried again")
+            || says("another profile") =>
+        {
+            NEXT
+        }
         () if what.starts_with("waits ") || what.starts_with("asks ") => DIM,
         () => Style::new(),
     }

@@ -13,12 +13,9 @@ mod demo;
 #[cfg(unix)]
 mod doctor;
 mod run;
-<<<<<<< HEAD
 #[cfg(unix)]
 mod serve;
-=======
 mod simulate;
->>>>>>> b2bd974 (Add the commands simulate and doctor)
 
 use failover::runner::SystemClock;
 use failover_testkit::upstream::Upstream;

@@ -181,7 +181,9 @@ impl Runner {
     pub(super) fn flush_behind(&self) {
         let Some(books) = self.0.books.as_ref().map(Arc::clone) else { return };
         let runtime = tokio::runtime::Handle::try_current();
-        let (Ok(runtime), Ok(permit)) = (runtime, Arc::clone(&self.0.late).try_acquire_owned()) else { return };
+        let (Ok(runtime), Ok(permit)) = (runtime, Arc::clone(&self.0.late).try_acquire_owned()) else {
+            return;
+        };
         runtime.spawn(async move {
             books.flush().await;
             drop(permit);

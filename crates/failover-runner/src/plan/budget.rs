@@ -80,7 +80,9 @@ impl Plan {
 
     /// The candidate at hand and those behind it that could still be tried.
     fn candidates_left(&mut self) -> usize {
-        let ahead = self.ahead.unwrap_or_else(|| (self.at + 1..self.walk.len()).filter(|at| self.may_be_tried(*at)).count());
+        let ahead = self
+            .ahead
+            .unwrap_or_else(|| (self.at + 1..self.walk.len()).filter(|at| self.may_be_tried(*at)).count());
         self.ahead = Some(ahead);
         ahead + 1
     }
@@ -98,7 +100,9 @@ impl Plan {
         self.ahead = match self.ahead {
             Some(ahead) if index == self.at => Some(ahead),
             // One step on: a long chain is not counted anew at every step.
-            Some(ahead) if index == self.at + 1 => Some(ahead.saturating_sub(usize::from(self.may_be_tried(index)))),
+            Some(ahead) if index == self.at + 1 => {
+                Some(ahead.saturating_sub(usize::from(self.may_be_tried(index))))
+            }
             Some(_) | None => None,
         };
         self.at = index;

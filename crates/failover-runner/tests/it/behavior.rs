@@ -378,7 +378,8 @@ fn a_well_sibling_on_the_same_key_answers_for_a_crashing_model() {
 fn a_paused_profile_is_told_as_paused() {
     let health = health(&["a:1"]);
     let subject = failover_runner::health::Subject::Profile("a:1".parse().unwrap());
-    let paused = failover_auth::pause(&<_>::default(), failover_auth::WindowScope::Profile, "user", T0).unwrap();
+    let paused =
+        failover_auth::pause(&<_>::default(), failover_auth::WindowScope::Profile, "user", T0).unwrap();
     health.learn(&subject, &paused, T0);
     let mut engine = engine(health, |_, _| ok());
     assert_eq!(skips(&play(&mut engine, spec("run", &["a/m", "b/m"]))), ["a/m paused"]);

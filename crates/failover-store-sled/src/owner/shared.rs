@@ -103,7 +103,13 @@ impl SharedStore {
     }
 
     fn with(role: Role, options: SledOptions) -> Self {
-        Self { inner: Arc::new(Inner { options, role: RwLock::new(role), taking: tokio::sync::Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                role: RwLock::new(role),
+                taking: tokio::sync::Mutex::default(),
+            }),
+        }
     }
 
     /// The engine itself, where this process owns it.

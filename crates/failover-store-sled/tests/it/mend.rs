@@ -82,7 +82,8 @@ async fn writers_that_go_on_through_outages_lose_nothing_that_was_acknowledged()
         let mut acked = Vec::new();
         for step in 0..200 {
             let name = format!("{writer}-{step}");
-            let swap = store.swap(&key(&name), Expect::Absent, Some(value("x")), WriteOptions::durable()).await;
+            let swap =
+                store.swap(&key(&name), Expect::Absent, Some(value("x")), WriteOptions::durable()).await;
             match swap {
                 Ok(Swap::Done(Some(_))) => acked.push(name),
                 Ok(swap) => panic!("{swap:?}"),

@@ -232,7 +232,9 @@ async fn a_guest_takes_the_place_of_an_owner_that_has_gone() {
 async fn settled(store: &SharedStore, name: &str) -> Option<String> {
     for _ in 0..200 {
         match store.get(&key(name)).await {
-            Ok(found) => return found.map(|found| String::from_utf8_lossy(found.value.as_bytes()).into_owned()),
+            Ok(found) => {
+                return found.map(|found| String::from_utf8_lossy(found.value.as_bytes()).into_owned());
+            }
             Err(StoreError::Unavailable { .. }) => tokio::task::yield_now().await,
             Err(error) => panic!("{error}"),
         }

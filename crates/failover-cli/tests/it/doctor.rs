@@ -55,7 +55,9 @@ fn nothing_is_wrong_with_a_world_in_order() {
     let ended = world.run(&["doctor"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
     assert!(ended.out.ends_with("\nNothing is wrong.\n"), "{}", ended.out);
-    for line in ["main begins with first/one, 2 in the chain", "first:a is usable", "first answers at 127.0.0.1"] {
+    for line in
+        ["main begins with first/one, 2 in the chain", "first:a is usable", "first answers at 127.0.0.1"]
+    {
         assert!(ended.out.contains(line), "{line} in {}", ended.out);
     }
     let told = world.run(&["doctor", "--json"]).json();
@@ -76,7 +78,11 @@ fn rights_that_are_too_wide_are_found_and_narrowed_after_a_yes() {
 
     // The store refuses it too, and names a way out that exists.
     let refused = world.run(&["session", "select", "work", "first/one"]);
-    assert!(refused.err.contains("failover doctor --fix") && !refused.err.contains("force"), "{}", refused.err);
+    assert!(
+        refused.err.contains("failover doctor --fix") && !refused.err.contains("force"),
+        "{}",
+        refused.err
+    );
 
     let asked = world.run(&["doctor", "--fix", "--offline"]);
     assert_eq!(asked.code, Some(2), "nobody can be asked here");
@@ -117,7 +123,8 @@ fn records_that_cannot_be_read_are_named() {
         (&["agent", "main", "session", "broken"], "no entry"),
     ] {
         let key = Key::new(segments).unwrap();
-        let put = store.swap(&key, Expect::Absent, Some(Stored::new(text.as_bytes())), WriteOptions::durable());
+        let put =
+            store.swap(&key, Expect::Absent, Some(Stored::new(text.as_bytes())), WriteOptions::durable());
         assert!(world.runtime.block_on(put).is_ok());
     }
     drop(store);
@@ -162,7 +169,10 @@ fn a_config_with_faults_is_told_key_by_key() {
     let ended = world.run(&["doctor", "--json"]);
     assert_eq!(ended.code, Some(1));
     let problems = findings(&ended, "config", "problem");
-    assert!(one_of(&problems, "failover.json5:2:3:") && one_of(&problems, "failover.json5:3:11:"), "{problems:?}");
+    assert!(
+        one_of(&problems, "failover.json5:2:3:") && one_of(&problems, "failover.json5:3:11:"),
+        "{problems:?}"
+    );
     assert!(ended.out.contains("agents"), "the nearest known key is named: {}", ended.out);
 
     std::fs::remove_file(world.config_path()).unwrap();
@@ -197,7 +207,8 @@ fn server(head: &'static str) -> String {
             let mut stream = stream.unwrap();
             let mut request = [0; 4096];
             let _ = stream.read(&mut request);
-            let _ = stream.write_all(format!("{head}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes());
+            let _ =
+                stream.write_all(format!("{head}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes());
         }
     });
     url

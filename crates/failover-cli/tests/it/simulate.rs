@@ -60,11 +60,19 @@ fn a_fault_is_told_with_file_line_and_column() {
     std::fs::write(&path, "{\n  \"chain\": [\"a/m\"],\n  \"profils\": []\n}").unwrap();
     let ended = run(&["simulate", &path.display().to_string()]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.err.contains(&format!("{}:3:11: unknown field `profils`", path.display())), "{}", ended.err);
+    assert!(
+        ended.err.contains(&format!("{}:3:11: unknown field `profils`", path.display())),
+        "{}",
+        ended.err
+    );
     assert!(ended.err.contains("  \"profils\": []"), "{}", ended.err);
 
     let missing = run(&["simulate", "nowhere.json"]);
     assert_eq!(missing.code, Some(1));
-    assert!(missing.err.contains("cannot read nowhere.json") && missing.err.contains("--list"), "{}", missing.err);
+    assert!(
+        missing.err.contains("cannot read nowhere.json") && missing.err.contains("--list"),
+        "{}",
+        missing.err
+    );
     assert_eq!(run(&["simulate"]).code, Some(2));
 }

@@ -217,14 +217,14 @@ mod tests {
         Glancer::new(true).look("", data, &mut Answered::default())
     }
 
-    #[test_case(r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#, &Glance::Other; "opening")]
-    #[test_case(r#"{"choices":[{"delta":{"content":"a\"b"}}]}"#, &Glance::Content; "text")]
-    #[test_case(r#"{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0}]}}]}"#, &Glance::Content; "call")]
-    #[test_case(r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#, &Glance::Content; "reasoning")]
-    #[test_case(r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#, &Glance::Withhold; "usage that only we want")]
-    #[test_case(r#"{"choices":[{"#, &Glance::Withhold; "malformed")]
-    fn looks(data: &str, expected: &Glance) {
-        assert_eq!(glance(data).unwrap(), *expected);
+    #[test_case(r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#, Glance::Other; "opening")]
+    #[test_case(r#"{"choices":[{"delta":{"content":"a\"b"}}]}"#, Glance::Content; "text")]
+    #[test_case(r#"{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0}]}}]}"#, Glance::Content; "call")]
+    #[test_case(r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#, Glance::Content; "reasoning")]
+    #[test_case(r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#, Glance::Withhold; "usage that only we want")]
+    #[test_case(r#"{"choices":[{"#, Glance::Withhold; "malformed")]
+    fn looks(data: &str, expected: Glance) {
+        assert_eq!(glance(data).unwrap(), expected);
     }
 
     #[test_case(r#"{"error":{"message":"no"}}"#; "error")]

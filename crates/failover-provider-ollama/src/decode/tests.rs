@@ -39,15 +39,15 @@ fn a_malformed_line_is_skipped_and_a_first_line_is_no_whole_answer() {
 /// What a recorded answer says, an event a line.
 fn recorded(name: &str, text: &str) -> String {
     let (mut decoder, mut answered) = (decoder(), Answered::default());
-    if name.ends_with(".json") {
+    if name.split('.').next_back() == Some("json") {
         decoder.whole(text.trim(), &mut answered).unwrap();
     } else {
         for text in text.lines() {
             decoder.event(&line(text), &mut answered).unwrap();
         }
     }
-    let events: String = answered.ready.iter().map(|event| format!("{event:?}\n")).collect();
-    format!("{:?}\n{events}{:?}, done {}", answered.head, answered.finish, answered.done)
+    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
+    format!("{:?}\n{}\n{:?}, done {}", answered.head, events.join("\n"), answered.finish, answered.done)
 }
 
 // spec: P-5

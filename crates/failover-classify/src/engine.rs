@@ -411,6 +411,9 @@ impl Classifier {
                 tokens: matcher.facts.contains(&Fact::AloneTooLarge).then(|| reading.tokens()).flatten(),
                 body_len: signal.body.len(),
                 body: front(signal.body),
+                text_only: signal.code.is_none()
+                    && signal.status.is_none_or(|status| status < 100)
+                    && !matches!(signal.surface, crate::Surface::Transport | crate::Surface::Cancelled),
             };
             if !matcher.facts.iter().all(|fact: &Fact| known.holds(*fact)) {
                 return None;
@@ -468,7 +471,7 @@ impl Classifier {
             self.candidates(reading).into_iter().find(|index| self.row_holds(reading, *index).is_some());
         let local = first
             .and_then(|index| self.compiled.rows.get(index))
-            .is_some_and(|row| row.rule.tier == Tier::Local);
+            .is_some_and(|row| row.rule.tier == Tier::Local && row.rule.family != Family::NotAFailure);
         if !local
             && let Some(index) =
                 (0..self.operators.len()).find(|index| self.operator_holds(reading, *index).is_some())

@@ -2,7 +2,7 @@
 
 use crate::rule::Fact;
 use crate::view::View;
-use crate::{RetryHint, Tokens};
+use crate::{RetryHint, Tokens, guard};
 
 /// The last char boundary at or before `at`.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
@@ -21,6 +21,8 @@ pub(crate) struct Known<'a> {
     pub(crate) body_len: usize,
     /// The front of the body as text.
     pub(crate) body: &'a str,
+    /// Whether the signal says nothing beside its text: no error status, no code, no cancel, no connection.
+    pub(crate) text_only: bool,
 }
 
 /// Words that only repeat a status or name the wrapper.
@@ -114,6 +116,9 @@ impl Known<'_> {
             Fact::Tiny => self.body_len <= 32,
             Fact::Prose => self.prose(),
             Fact::NoStatus => self.status.is_none(),
+            Fact::Record => self.text_only && guard::is_record(self.body),
+            Fact::Speech => self.text_only && !guard::reports(self.body) && guard::is_speech(self.body),
+            Fact::Plain => self.text_only && !guard::reports(self.body),
         }
     }
 
@@ -152,6 +157,17 @@ fn has(text: &[u8], what: &str) -> bool {
 /// A complete answer of any dialect that says nothing and calls nothing.
 fn empty_answer(text: &[u8]) -> bool {
     let text = text.get(..text.len().min(8192)).unwrap_or_default();
+    // Nothing but comments of a stream, which keep the connection open.
+    let squeezed_comments = || {
+        let text = String::from_utf8_lossy(text);
+        text.trim_start().starts_with(':')
+            && text.split(": ").all(|part| {
+                matches!(part.trim(), "" | "keep alive" | "ping" | "keepalive" | "openrouter processing")
+            })
+    };
+    if squeezed_comments() {
+        return true;
+    }
     if !text
         .iter()
         .find(|byte| !byte.is_ascii_whitespace())

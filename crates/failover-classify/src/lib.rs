@@ -13,6 +13,7 @@ mod compile;
 mod engine;
 mod facts;
 mod fields;
+mod guard;
 mod hint;
 mod hints;
 mod mask;

@@ -16,48 +16,71 @@ const SAID: [&str; 9] = [
 ];
 /// Fields that hold it inside a message (an object or array with a role, choices or tool results).
 const SAID_IN_MESSAGES: [&str; 6] = ["content", "text", "output", "input", "thinking", "stdout"];
-/// Signs that a body holds messages.
-const MESSAGES: [&str; 6] = [
-    "\"choices\"",
-    "\"role\"",
-    "\"tool_result\"",
-    "\"tool_use_id\"",
-    "\"function_call_output\"",
-    "\"tool_call_id\"",
+/// Keys of bodies that hold messages.
+const MESSAGES: [&str; 8] = [
+    "choices",
+    "role",
+    "tool_result",
+    "tool_use_id",
+    "function_call_output",
+    "tool_call_id",
+    "tool",
+    "exit_code",
 ];
 /// A relay that answers 200 with its own error as the content of the message.
 const RELAYED: [&str; 5] =
     ["Error: API request failed", "API Error:", "[API Error", "API request failed", "upstream error"];
+/// JSON inside a string of JSON is read to this depth (C-5).
+const LEVELS: u32 = 4;
 
-/// The byte ranges of strings that are quoted speech, in order.
+/// The byte ranges of strings that are quoted speech, in order and apart.
 pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
     let start = source.trim_start();
-    if !(start.starts_with('{')
-        || start.starts_with('[')
-        || start.starts_with("data:")
-        || start.starts_with("event:"))
-    {
+    if !(start.starts_with(['{', '[', '"']) || start.starts_with("data:") || start.starts_with("event:")) {
         return Vec::new();
     }
-    let messages = MESSAGES.iter().any(|sign| source.contains(sign));
+    let messages = MESSAGES.iter().any(|key| is_key_of(source, key));
     if !messages && !SAID.iter().any(|key| source.contains(key)) {
         return Vec::new();
     }
-    let bytes = source.as_bytes();
     let mut ranges = Vec::new();
+    for level in 0..LEVELS {
+        // A quote of level n has 2^n - 1 backslashes before it.
+        let escapes = (1_usize << level) - 1;
+        if level > 0 && !source.contains("\\\"") {
+            break;
+        }
+        quotes(source, escapes, messages, &mut ranges);
+    }
+    merged(ranges)
+}
+
+/// Whether `"key"` stands in the text, its quotes escaped or not.
+fn is_key_of(source: &str, key: &str) -> bool {
+    source.match_indices(key).any(|(at, _)| {
+        let before = source.get(..at).is_some_and(|text| text.ends_with('"'));
+        let after =
+            source.get(at + key.len()..).is_some_and(|text| text.trim_start_matches('\\').starts_with('"'));
+        before && after
+    })
+}
+
+/// Strings of one level whose keys say that they are speech.
+fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<usize>>) {
+    let bytes = source.as_bytes();
     let mut key: Option<&str> = None;
     let mut i = 0;
     while let Some(&byte) = bytes.get(i) {
-        if byte != b'"' {
+        if byte != b'"' || backslashes(bytes, i) != escapes {
             if matches!(byte, b',' | b'{' | b'}' | b'[') {
                 key = None;
             }
             i += 1;
             continue;
         }
-        let end = string_end(bytes, i + 1);
+        let end = string_end(bytes, i + 1, escapes);
         let value = source.get(i + 1..end).unwrap_or_default();
-        let mut after = end + 1;
+        let mut after = end + escapes + 1;
         while bytes.get(after).is_some_and(u8::is_ascii_whitespace) {
             after += 1;
         }
@@ -69,18 +92,68 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
         {
             ranges.push(i + 1..end);
         }
-        i = end + 1;
+        i = (end + escapes + 1).max(i + 1);
     }
-    ranges
 }
 
-fn string_end(bytes: &[u8], mut at: usize) -> usize {
+/// How many backslashes stand right before `at`.
+fn backslashes(bytes: &[u8], at: usize) -> usize {
+    bytes.get(..at).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'\\').count()
+}
+
+/// Where the string ends that begins at `at`: at the backslashes of a quote of the same level or a shallower one.
+fn string_end(bytes: &[u8], mut at: usize, escapes: usize) -> usize {
+    let mut run = 0;
     while let Some(&byte) = bytes.get(at) {
         match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
+            b'\\' => run += 1,
+            b'"' if run <= escapes => return at - run,
+            _ => run = 0,
         }
+        at += 1;
     }
     bytes.len()
+}
+
+/// In order, and those that lie in another left out.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| (range.start, usize::MAX - range.end));
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match apart.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(text: &str, levels: usize) -> String {
+        (0..levels).fold(text.to_owned(), |text, _| serde_json::to_string(&text).unwrap())
+    }
+
+    // spec: C-5
+    #[test]
+    fn speech_is_masked_at_every_level_of_encoding() {
+        let body = r#"{"choices":[{"message":{"role":"assistant","content":"429 \"rate\" limit exceeded"}}],"note":"kept"}"#;
+        for levels in 0..4 {
+            let source = encoded(body, levels);
+            let hidden: Vec<&str> = masked(&source).into_iter().map(|range| &source[range]).collect();
+            let said = hidden.iter().any(|text| text.starts_with("429") && text.contains("limit exceeded"));
+            assert!(said, "level {levels}: {hidden:?}");
+            assert!(!hidden.iter().any(|text| text.contains("kept")), "level {levels}: {hidden:?}");
+        }
+    }
+
+    #[test]
+    fn ranges_lie_apart_and_in_order() {
+        let source = r#"{"tool":"sh","output":"{\"stdout\":\"401 Unauthorized\"}","exit_code":0}"#;
+        let ranges = masked(source);
+        assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{ranges:?}");
+        assert!(ranges.iter().any(|range| source[range.clone()].contains("401")), "{ranges:?}");
+    }
 }

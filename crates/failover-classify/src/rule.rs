@@ -112,6 +112,13 @@ pub enum Fact {
     Prose,
     /// There is no status at all, neither beside the text nor in it.
     NoStatus,
+    /// The text stands for itself (no status, no code beside it) and is a record of a tool: a commit, a test's line, code, a
+    /// table, a transcript.
+    Record,
+    /// The text stands for itself, reports nothing, and is somebody's words: a question, a note, an answer.
+    Speech,
+    /// The text stands for itself and does not have the shape of an error.
+    Plain,
 }
 
 /// What a row asks for. Everything given must hold; an empty matcher holds always.

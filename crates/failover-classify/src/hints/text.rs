@@ -256,6 +256,8 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
             .is_some_and(|line| line.contains("retrying") && word == "retry in")
         || before.ends_with("will") && word.starts_with("retry")
         || before.ends_with("with")
+        // LiteLLM's router: its own cooldown.
+        || word.ends_with("again in") && before.contains("no deployments available")
         || before.ends_with('(') && word.starts_with("reset after")
         || before.ends_with("timeout")
         || before.ends_with("timed out")

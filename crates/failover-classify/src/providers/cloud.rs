@@ -57,13 +57,6 @@ const GOOGLE: &[Rule] = &[
         failover_types::FailoverReason::SessionExpired,
         &["cachedcontent not found", "cached content .. not found"],
     ),
-    code(
-        "google/exhausted",
-        G,
-        Family::Overloaded,
-        Overloaded,
-        &["MODEL_CAPACITY_EXHAUSTED", "MODEL_CAPACITY_EXCEEDED"],
-    ),
     text("google/unavailable", G, Family::Server, ServerError, &["the service is currently unavailable"]),
 ];
 
@@ -146,6 +139,13 @@ const CLOUDFLARE: &[Rule] = &[
 
 const W: &[&str] = &["watsonx", "ibm"];
 const WATSONX: &[Rule] = &[
+    text(
+        "watsonx/member",
+        W,
+        Family::Auth,
+        Auth,
+        &["failed to find the .. member", "no associated service instance"],
+    ),
     code(
         "watsonx/rate",
         W,

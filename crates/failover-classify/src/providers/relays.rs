@@ -70,14 +70,6 @@ const OPENROUTER: &[Rule] = &[
         &["is not a valid model id", "no endpoints found", "no endpoints available", "no allowed providers"],
     )
     .evidence(OR_DOC),
-    code(
-        "openrouter/overflow",
-        OR,
-        Family::Overflow,
-        ContextOverflow,
-        &["payload_too_large", "string_too_long"],
-    )
-    .evidence(OR_DOC),
     code("openrouter/overloaded", OR, Family::Overloaded, Overloaded, &["provider_overloaded"])
         .evidence(OR_DOC),
 ];

@@ -8,25 +8,17 @@ use failover_types::FailoverReason::{
 };
 
 pub(crate) const TABLES: Tables = &[
-    ("groq", GROQ),
     ("cohere", COHERE),
     ("venice", VENICE),
     ("xai", XAI),
     ("nvidia", NVIDIA),
     ("huggingface", HUGGINGFACE),
     ("ollama", OLLAMA),
+    ("llamacpp", LLAMACPP),
+    ("mistral", MISTRAL),
     ("together", TOGETHER),
     ("anthropic", ANTHROPIC),
     ("mimo", MIMO),
-];
-
-const GR: &[&str] = &["groq"];
-const GR_DOC: &str = "https://console.groq.com/docs/errors";
-const GROQ: &[Rule] = &[
-    code("groq/restricted", GR, Family::AccountGone, AuthPermanent, &["organization_restricted"])
-        .evidence(GR_DOC),
-    code("groq/capacity", GR, Family::Overloaded, Overloaded, &["capacity_exceeded", "over_capacity"])
-        .evidence(GR_DOC),
 ];
 
 const CO: &[&str] = &["cohere"];
@@ -85,23 +77,32 @@ const NVIDIA: &[Rule] = &[
 
 const HF: &[&str] = &["huggingface", "hf", "tgi"];
 const HUGGINGFACE: &[Rule] = &[
-    text(
-        "huggingface/loading",
-        HF,
-        Family::Overloaded,
-        Overloaded,
-        &["is currently loading", "too big to be loaded automatically"],
-    )
-    .none(&["too big"]),
+    text("huggingface/loading", HF, Family::Overloaded, Overloaded, &["is currently loading"]),
     text(
         "huggingface/gated",
         HF,
         Family::Model,
         ModelNotFound,
-        &["too big to be loaded automatically", "gated", "does not seem to support"],
+        &["too {big|large} to be loaded automatically", "gated", "does not seem to support"],
     ),
     text("huggingface/credits", HF, Family::Billing, Billing, &["monthly included credits"]),
 ];
+
+const LC: &[&str] = &["llamacpp", "llama-cpp", "llama.cpp"];
+const LLAMACPP: &[Rule] = &[
+    // The server was started without what the request needs; another server may have it.
+    text(
+        "llamacpp/flag",
+        LC,
+        Family::Model,
+        ModelNotFound,
+        &["requires .. jinja flag", "start it with", "needs to be started with"],
+    ),
+];
+
+const MS: &[&str] = &["mistral"];
+const MISTRAL: &[Rule] =
+    &[text("mistral/inactive", MS, Family::Billing, Billing, &["inactive subscription"])];
 
 const OL: &[&str] = &["ollama"];
 const OLLAMA: &[Rule] = &[

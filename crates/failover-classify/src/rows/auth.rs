@@ -165,6 +165,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "signing in",
         "{please|must|need to} {log|sign} {in|out}",
         "run /login",
+        "failed to {login|log in|sign in|authenticate|authorize}",
         "login {expired|required|fail|failed|has expired}",
         "re authenticat*",
         "reauthenticat*",
@@ -246,7 +247,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "acceso {denegado|prohibido}",
         "acesso {negado|proibido}",
     ])
-    .none(&["model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
+    .none(&["proxy authentication", "model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
     auth("core/auth-region", &[
         "{country|region|location|territory|territories|countries} {is not|not|are not|isn't|is currently not|is unsupported} {supported|available|allowed}",
         "{unsupported|restricted|not supported} {country|region|location|territory}",

@@ -63,6 +63,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "must not be empty",
         "cannot be empty",
         "can not be empty",
+        "empty reply from server",
         "context size",
         "no body",
         "should not be empty",

@@ -55,7 +55,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "not be valid against schema",
         "malformed {input|request|json|body|payload}",
         "malformed*",
-        "{could not|cannot|couldn't|failed to|unable to|can't|error} {parse|deserialize|decode|process|read} .. {json|body|request|payload|image|base64|input|data|pdf|document}",
+        "{could not|cannot|couldn't|failed to|unable to|can't|error} {parse|deserialize|decode} .. {json|body|request|payload|image|base64|input|data|pdf|document}",
+        "{could not|cannot|couldn't|failed to|unable to|can't} {process|read|fetch|download} .. {image|base64|pdf|document|image url|provided url|file url}",
+        "fetch content from the provided url",
         "request {validation|body validation|schema validation} {failed|error}",
         "validation error*",
         "input validation error",
@@ -194,6 +196,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "completion tokens, whereas",
         "range of max tokens should be",
         "max output tokens range",
+        "response exceeded .. output token maximum",
     ])
     .none(&["input length", "context limit", "inputs tokens +", "in the messages", "got -*", "maximum context", "context length", "context window of", "prompt tokens", "tokens per {minute|min|day}", "too many tokens: "]),
 ];

@@ -15,7 +15,7 @@ pub(crate) const ROWS: &[Rule] = &[
         &[
             "{请求|访问|调用|操作}{速度过快|过快|太快|过频|次数过多}",
             "{リクエスト|呼び出し|利用}{上限|制限|回数}",
-            "리크에스트 한도",
+            "{리퀘스트|리크에스트} 한도",
             "요청 수를 초과",
             "요청 {한도|제한|횟수} .. 초과",
             "{предел|лимит} {запросов|на запросы}",
@@ -77,14 +77,17 @@ pub(crate) const ROWS: &[Rule] = &[
             "敏感{话题|内容|问题}",
             "安全上の理由",
             "안전 .. 차단",
-            "заблокирован* .. {безопасност*|фильтр*|правил*}",
-            "sicherheitsgründen",
+            "{запрос|ответ|контент|сообщение|содержимое|текст} .. заблокирован* .. {безопасност*|фильтр*|правил*}",
+            "{anfrage|antwort|inhalt|eingabe|ausgabe|text|prompt} .. sicherheitsgründen",
             "raisons de sécurité .. {bloqué*|refus*}",
             "bloqué* .. raisons de sécurité",
             "bloquead* .. {motivos|razones|razões} de {seguridad|segurança}",
         ],
     )
-    .none(&["ip", "账号", "konto", "compte", "cuenta", "conta"]),
+    .none(&[
+        "ip", "账号", "账户", "用户", "konto", "zugang", "benutzer", "compte", "accès", "utilisateur", "cuenta", "acceso", "usuario",
+        "conta", "acesso", "аккаунт*", "учетн*", "учётн*", "пользовател*", "アカウント", "アクセス", "계정", "사용자", "account", "access",
+    ]),
     text(
         "core/languages-overflow",
         Family::Overflow,
@@ -99,7 +102,7 @@ pub(crate) const ROWS: &[Rule] = &[
             "{nachricht|unterhaltung} ist zu lang",
         ],
     )
-    .none(&["每分钟"]),
+    .none(&["每分钟", "每日", "每天", "每小时", "每月", "频率", "配额", "额度", "速率", "限流", "tpm", "qps"]),
     text(
         "core/languages-overloaded",
         Family::Overloaded,

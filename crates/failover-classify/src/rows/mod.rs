@@ -9,6 +9,7 @@ mod codes;
 mod empty;
 mod format;
 mod languages;
+mod languages_far;
 mod local;
 mod model;
 mod overflow;
@@ -35,6 +36,7 @@ pub(crate) const TABLES: &[&[Rule]] = &[
     empty::ROWS,
     format::ROWS,
     languages::ROWS,
+    languages_far::ROWS,
     local::ROWS,
     model::ROWS,
     overflow::ROWS,

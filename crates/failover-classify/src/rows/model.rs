@@ -69,6 +69,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "modello .. {non trovato|non esiste|non disponibile}",
     ])
     .none(&[
+        "denied on resource",
+        "{scope|scopes}",
         "unsupported parameter*",
         "unknown parameter*",
         "role",
@@ -126,7 +128,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "use case details have not been submitted",
         "this model is not available in your",
         "model .. {not available|unavailable|not supported|restricted} .. {region|country|location|plan|subscription|tier|account|zone}",
-        "is not available {with|on|for|in} {the|your} .. {plan|region|country|subscription|tier|account}",
+        "is not available {with|on|for|in|to} {the|your|this} .. {plan|region|country|subscription|tier|account|organization|project}",
+        "explore other available models",
         "{llms|models} .. not available in your region",
         "plan .. {not include|not support|does not include|doesn't include|not allow} .. {model|access}",
         "not supported when using codex",

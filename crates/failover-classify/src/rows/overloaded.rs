@@ -24,6 +24,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{at|over|out of|no|insufficient|exceeded|lack of|lacking|limited|temporary|not enough|without|available} {capacity|compute capacity|gpu capacity|server capacity|available capacity}",
         "capacity {exceeded|limit|limits|temporarily|exhausted|unavailable|not available|constraints|issue|issues|reached|is limited|error|shortage}",
         "capacity temporarily exceeded",
+        "{at|reached|hit} {its |our |the |}{maximum|max|full|peak} capacity",
         "no capacity",
         "no {available|free|idle} {capacity|server|servers|gpu|gpus|workers|worker|instance|instances|slots|slot|replicas|workers available|upstream|backends|accounts|nodes}",
         "no more data centers",

@@ -8,7 +8,31 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
     text(id, Family::NotAFailure, Unclassified, any)
 }
 
+/// A text about errors. It comes before codes, because a text that explains a code holds it.
+const fn talk(id: &'static str, facts: &'static [Fact]) -> Rule {
+    Rule::new(id, crate::Tier::Local, Family::NotAFailure, Unclassified)
+        .facts(facts)
+        .evidence("docs:architecture")
+}
+
 pub(crate) const ROWS: &[Rule] = &[
+    talk("core/talk-record", &[Fact::Record]),
+    talk("core/talk-speech", &[Fact::Speech]),
+    talk("core/talk-words", &[Fact::Plain]).any(&[
+        "{yesterday|last week|last night|tonight|this morning|earlier today}",
+        "means that {the|a|an|you|your|too many}",
+        "{is|are} {raised|returned|thrown|sent} {when|if}",
+        "{it|which|that|requests|calls} {returns|return|fail with|fails with|answers with} {|a |an }{4xx|5xx|400|401|402|403|404|429|500|503|529}",
+        "{nothing to do with|so we|we decided|we moved|we changed}",
+        "{rate limits|limits} are measured",
+        "bedeutet, dass",
+        "を意味します",
+        "signifie que",
+        "significa que",
+        "是指",
+        "速率限制是",
+        "的意思",
+    ]),
     Rule::new("core/prose", crate::Tier::Message, Family::NotAFailure, Unclassified)
         .facts(&[Fact::Prose, Fact::NoStatus]),
     row("core/own-fallback", &["llm request failed with an unknown error"])

@@ -148,6 +148,8 @@ pub(crate) const ROWS: &[Rule] = &[
     text("core/rate-too-many", Family::Rate, RateLimit, &[
         "too many {requests|request|tokens|calls|queries|messages|api calls|failed attempts|attempts}",
         "toomanyrequests*",
+        "{requests|calls|messages|operations|queries} {are|is} too {frequent|fast|many|quick}*",
+        "per 1 {minute|hour|day|second|month}",
         "{request|requests|traffic|usage} {rate|frequency} {is too high|too high|increased too quickly|exceeded|limit|has been limited|is limited}",
         "{throttled|throttling|throttle}",
         "throttlingexception",

@@ -70,6 +70,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "child sexual abuse",
         "copyright*{ material|ed content|ed material} .. {blocked|refus*|not allowed}",
         "content blocked",
+        "matche{d|s} public code",
         "{may|might|could|would|likely} {violate|breach} .. {guardrails|policy|policies|guidelines|terms|rules|standards}",
         "{against|violates|violate|violating|breaches} {our|the} .. {guardrails|guidelines|content policy|usage policies|usage policy|content policies}",
         "request is sfw",

@@ -18,6 +18,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{unexpected|internal|unknown} {server|system|service|internal|upstream|backend|model} {error|exception|failure}",
         "bad gateway",
         "badgatewayerror",
+        "{prediction|generation|inference|job} {was |}interrupted",
         "service {unavailable|temporarily unavailable|is unavailable|is temporarily unavailable|is currently unavailable|not available|unreachable}",
         "{temporarily|currently} {unavailable|down|offline}",
         "upstream {error|request failed|failure|returned|server error|service|provider|is unavailable}",

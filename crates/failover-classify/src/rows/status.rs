@@ -20,12 +20,13 @@ pub(crate) const ROWS: &[Rule] = &[
         .facts(&[Fact::Bare])
         .no_codes(&["invalid_request_error"]),
     status("core/status-400", StatusSet::OneOf(&[400, 422]), Format).facts(&[Fact::Worded]),
-    status("core/status-401", StatusSet::OneOf(&[401, 407, 451, 498]), Auth),
+    status("core/status-401", StatusSet::OneOf(&[401, 451, 498]), Auth),
     status("core/status-402", StatusSet::OneOf(&[402]), Billing),
     status("core/status-403", StatusSet::OneOf(&[403]), Auth),
     status("core/status-404", StatusSet::OneOf(&[404, 410]), ModelNotFound),
     status("core/status-405", StatusSet::OneOf(&[405, 406, 411, 415, 416, 417, 421, 426, 428, 431]), Format),
-    status("core/status-408", StatusSet::OneOf(&[408, 499, 504, 522, 524, 598, 599]), Timeout),
+    status("core/status-408", StatusSet::OneOf(&[407, 408, 499, 504, 522, 524, 598, 599]), Timeout),
+    status("core/status-409", StatusSet::OneOf(&[409]), ServerError).scope(Scope::Request),
     status("core/status-413", StatusSet::OneOf(&[413]), ContextOverflow),
     status("core/status-423", StatusSet::OneOf(&[423, 425, 429]), RateLimit),
     status("core/status-529", StatusSet::OneOf(&[529]), Overloaded),
@@ -39,6 +40,19 @@ pub(crate) const ROWS: &[Rule] = &[
         .facts(&[Fact::Html])
         .scope(Scope::Provider)
         .evidence("corpus:anthropic"),
+    // What Cloudflare answers in one line where its own rules refuse the caller.
+    Rule::new("core/cdn-block", Tier::Code, Family::NotAFailure, ServerError)
+        .codes(&["1003", "1005", "1006", "1007", "1008", "1010", "1012", "1020"])
+        .status(StatusSet::OneOf(&[403]))
+        .facts(&[Fact::Tiny])
+        .scope(Scope::Provider)
+        .evidence("https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/"),
+    Rule::new("core/cdn-region", Tier::Code, Family::NotAFailure, Auth)
+        .codes(&["1009"])
+        .status(StatusSet::OneOf(&[403]))
+        .facts(&[Fact::Tiny])
+        .scope(Scope::Provider)
+        .evidence("https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/"),
     Rule::new("core/empty", Tier::Fallback, Family::Last, EmptyResponse)
         .status(StatusSet::NoError)
         .facts(&[Fact::EmptyBody])

@@ -194,7 +194,6 @@ pub(crate) const ROWS: &[Rule] = &[
             "APIStatusError",
             "ABORTED",
             "DATA_LOSS",
-            "UNKNOWN",
             "bad_response_status_code",
             "response.failed",
             "bad_response",

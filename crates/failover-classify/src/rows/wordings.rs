@@ -20,6 +20,9 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["context", "budget", "credits have"]),
     text("core/wordings-rate", Family::Rate, RateLimit, &[
         "sending {messages|requests} too {quickly|fast|frequently|often}",
+        "{you|your} .. {are|is} sending too much {traffic|load}",
+        "operating on this conversation",
+        "connecterror: [resource exhausted]",
         "unusually many requests",
         "only .. {simultaneous|concurrent|parallel} {streams|requests|sessions|connections}",
         "already have .. {generations|requests|streams|runs} {running|in progress|active}",
@@ -60,13 +63,13 @@ pub(crate) const ROWS: &[Rule] = &[
         "all {gpus|workers|replicas|slots|instances} are {in use|busy|taken|occupied}",
         "{servers|service|system} {is|are} swamped",
         "no spare {slots|capacity|gpus|workers}",
-        "too much {traffic|load|demand}",
+        "{experiencing|receiving|under|due to|because of|handling|there is|with|seeing} too much {traffic|load|demand}",
         "request shed",
         "waiting for a free {worker|slot|gpu}",
     ]),
     text("core/wordings-transport", Family::Transport, Timeout, &[
         "{did not|didn't|failed to|never} {respond|answer|reply} {in time|within*}",
-        "gave up waiting for",
+        "gave up waiting for {a |the |its |}{response|reply|answer|server|model|provider|upstream|first token|first byte|headers|data|stream|connection|completion}",
         "unexpectedeof",
         "proxy answered",
         "certificate of the server has expired",
@@ -82,7 +85,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "error {has |}occurred on the server",
         "asyncenginedead*",
         "background loop has errored",
-        "unexpected token '<'",
+        "unexpected token '<', \"<*",
+        "unexpected token {'<'|<} in json",
+        "unexpected token '<' .. is not valid json",
         "validation errors for chatcompletion*",
     ]),
     text("core/wordings-model", Family::Model, ModelNotFound, &[
@@ -98,8 +103,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "unsupportedfunctionalityerror",
     ]),
     text("core/wordings-format", Family::Format, Format, &[
-        "role '*' is not allowed",
-        "role .. is not allowed",
+        "role '{system|assistant|user|tool|developer|function|model}' is not {allowed|supported|valid|permitted}",
+        "message role .. is not {allowed|supported|valid}",
         "no matching tool {message|result|response|call}",
         "first message needs to",
         "{temperature|top p|top k|max tokens|n|presence penalty|frequency penalty} {out of range|must lie between|is out of range|not in range}",
@@ -132,18 +137,17 @@ pub(crate) const ROWS: &[Rule] = &[
         "{response|reply|answer|result|stream|completion|model|provider} {has|had|contained|contains|returned|gave|with|included} {no|zero|0} {choices|candidates|content|generations|output|outputs|text|messages|message|parts}",
         "{no|zero} {choices|candidates|generations|generation chunks|content|output|completions} {in|were|was|found in|from|provided|received|returned}",
         "no generations found",
+        "{model|assistant} did not {provide|return|produce|generate|give} any",
         "error: no {content|choices|candidates|generations|output|completions} provided",
         "must include at least one {choice|candidate|generation}",
         "expected at least one {choice|candidate|generation|completion}",
         "{stream|response} {ended|finished|completed|closed|stopped} with {no|zero} {output|content|text|choices|tokens}",
         "list index out of range .. choices",
         "'nonetype' object is not subscriptable .. choices",
-        "reading '{choices|candidates|0|content|message}'",
+        "cannot read propert* .. reading '{choices|candidates|message|delta|content|0}'",
     ])
     .facts(&[Fact::Short])
     .none(&["messages must", "must not be empty", "content provided for", "retry limit", "safety", "content filter"]),
-    text("core/wordings-tool-failed", Family::Empty, EmptyResponse, &["failed to call a function. please adjust your prompt"])
-        .evidence("https://console.groq.com/docs/tool-use"),
     text("core/wordings-session", Family::Session, SessionExpired, &[
         "no such {conversation|thread|session|chat|response}",
         "{thread|conversation|session|chat} .. {resuming|resumed} is gone",

@@ -1,0 +1,703 @@
+//! Texts that talk about errors and are none: commits, lines of a test run, code, tables, log lines, questions, answers.
+//!
+//! Rows look for words, and such texts hold the same words as errors do. What tells them apart is their shape, so this
+//! is the one place where shape is judged. Three questions, from the surest to the weakest:
+//!
+//! - [`is_record`]: a text that a tool wrote (a commit's subject, a test's line, code, a table, a transcript).
+//!   Asked of any text that stands for itself, that is without a status or code of its own.
+//! - [`is_speech`]: a text that somebody wrote (a question, a note, an answer). Asked only where nothing in
+//!   the text reports a failure.
+//! - [`reports`]: a text that has the shape of an error, whatever else it says.
+//!
+//! A text that is not clearly one of these is an error: to miss a failure costs more than to see one too many.
+
+/// No more of a text is looked at.
+const FRONT: usize = 2048;
+/// Nor more lines.
+const LINES: usize = 24;
+
+/// Whether a tool wrote this down, and not because a call failed.
+pub(crate) fn is_record(text: &str) -> bool {
+    let text = front(text);
+    if text.is_empty() || is_trace(text) {
+        return false;
+    }
+    let line = text.lines().next().unwrap_or_default().trim();
+    is_commit(line)
+        || is_test_run(text, line)
+        || is_table(text, line)
+        || is_transcript(text, line)
+        || is_log(text, line)
+        || is_title(line)
+        || is_explained(line)
+        || is_code(text)
+}
+
+/// Whether somebody says this, and no program reports it. Only for texts that [`reports`] denies.
+pub(crate) fn is_speech(text: &str) -> bool {
+    let text = front(text);
+    let line = text.lines().next().unwrap_or_default().trim();
+    is_question(line) || is_note(line) || is_answer(line) || is_definition(line)
+}
+
+/// Whether the text has the shape of an error: it begins as one, quotes a status, or holds an error object or a trace.
+pub(crate) fn reports(text: &str) -> bool {
+    const BEGINS: [&str; 23] = [
+        "error",
+        "[error",
+        "err:",
+        "failed",
+        "failure",
+        "fatal",
+        "exception",
+        "api error",
+        "unable",
+        "cannot",
+        "could not",
+        "unexpected",
+        "invalid",
+        "✗",
+        "×",
+        "❌",
+        "⚠",
+        "{",
+        "[",
+        "<",
+        "data:",
+        "event:",
+        "panic",
+    ];
+    const HOLDS: [&str; 16] = [
+        "error:",
+        "exception:",
+        "error code",
+        "status code",
+        "status:",
+        "statuscode",
+        "api error",
+        "http/1.1 4",
+        "http/1.1 5",
+        "http 4",
+        "http 5",
+        "errno",
+        "(os error",
+        "\"error\"",
+        "'error'",
+        "error -",
+    ];
+    let text = front(text);
+    let begins = |start: &&str| starts(text, start);
+    BEGINS.iter().any(|start| begins(&start)) || is_trace(text) || HOLDS.iter().any(|part| holds(text, part))
+}
+
+fn front(text: &str) -> &str {
+    let cut = crate::facts::floor(text, FRONT);
+    text.get(..cut).unwrap_or_default().trim()
+}
+
+fn starts(text: &str, with: &str) -> bool {
+    text.as_bytes().get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with.as_bytes()))
+}
+
+fn ends(text: &str, with: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes
+        .len()
+        .checked_sub(with.len())
+        .and_then(|at| bytes.get(at..))
+        .is_some_and(|end| end.eq_ignore_ascii_case(with.as_bytes()))
+}
+
+fn holds(text: &str, part: &str) -> bool {
+    crate::view::find_ignore_case(text, part).is_some()
+}
+
+fn starts_with_any(text: &str, list: &[&str]) -> bool {
+    list.iter().any(|start| starts(text, start))
+}
+
+/// A stack trace: what it was thrown with is an error.
+fn is_trace(text: &str) -> bool {
+    const SIGNS: [&str; 7] = [
+        "traceback (most recent call last)",
+        "\n    at ",
+        "\nat ",
+        "\ncaused by",
+        "file \"",
+        "stack backtrace",
+        "\n  caused by",
+    ];
+    text.contains('\n') && SIGNS.iter().any(|sign| holds(text, sign))
+}
+
+/// `feat(x): …`, `* fix: …`, `1a2b3c4 docs: …`, a merge, a diff's line.
+fn is_commit(line: &str) -> bool {
+    const KINDS: [&str; 16] = [
+        "feat", "fix", "chore", "docs", "doc", "refactor", "test", "tests", "style", "perf", "ci", "build",
+        "revert", "deps", "hotfix", "release",
+    ];
+    const BEGINS: [&str; 9] = [
+        "merge pull request #",
+        "merge branch ",
+        "merge remote-tracking",
+        "revert \"",
+        "bump ",
+        "handle ",
+        "refactor ",
+        "rename ",
+        "implement ",
+    ];
+    let mut rest = line.trim_start_matches(['*', '-', '>', '|', ' ']);
+    if let Some((hash, after)) = rest.split_once(' ')
+        && (7..=40).contains(&hash.len())
+        && hash.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+        && hash.bytes().any(|byte| byte.is_ascii_digit())
+    {
+        rest = after.trim_start();
+        if let Some((_, after)) = rest.strip_prefix('(').and_then(|inner| inner.split_once(") ")) {
+            rest = after;
+        }
+        return !reports(rest);
+    }
+    if starts_with_any(rest, &BEGINS) {
+        return true;
+    }
+    let word = rest.len() - rest.trim_start_matches(|ch: char| ch.is_ascii_lowercase()).len();
+    let (kind, after) = rest.split_at(word);
+    if KINDS.contains(&kind) {
+        let after = match after.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
+            Some((_, after)) => after,
+            None => after,
+        };
+        if after.trim_start_matches('!').starts_with(": ") {
+            return true;
+        }
+    }
+    // A subject without a kind: `fix billing page when …`, `add tests for …`.
+    const VERBS: [&str; 7] =
+        ["fix ", "add tests", "add support", "add handling", "add a ", "add retr", "treat "];
+    VERBS.iter().any(|verb| rest.starts_with(verb)) && !rest.starts_with("fix external")
+}
+
+/// A line of a test runner.
+fn is_test_run(text: &str, line: &str) -> bool {
+    const BEGINS: [&str; 13] = [
+        "✓",
+        "✔",
+        "√",
+        "pass ",
+        "--- pass",
+        "--- fail",
+        "=== run",
+        "[ run",
+        "[       ok",
+        "test suites:",
+        "test result:",
+        "collected ",
+        "running ",
+    ];
+    if starts_with_any(line, &BEGINS) {
+        return !starts(line, "running ") || holds(line, " test");
+    }
+    let outcome = [" ... ok", " ... failed", " ... ignored", " passed", " failed", " skipped"];
+    if (line.starts_with("test ") || line.contains("::")) && outcome.iter().any(|end| ends(line, end)) {
+        return true;
+    }
+    let tap = line.strip_prefix("not ok ").or_else(|| line.strip_prefix("ok "));
+    if tap.is_some_and(|rest| rest.starts_with(|ch: char| ch.is_ascii_digit())) {
+        return true;
+    }
+    if starts(line, "fail ") && (line.contains(".test.") || line.contains(".spec.")) {
+        return true;
+    }
+    let digits = line.len() - line.trim_start_matches(|ch: char| ch.is_ascii_digit()).len();
+    digits > 0 && line.get(digits..).is_some_and(|rest| rest.starts_with(" passed")) && !holds(text, "error:")
+}
+
+/// A row of a table, a line of a glossary in Markdown, a heading, or lines of comma-separated words.
+fn is_table(text: &str, line: &str) -> bool {
+    if line.len() > 2 && line.starts_with('|') && line.ends_with('|') {
+        return line.matches('|').count() >= 3;
+    }
+    let heading = line.trim_start_matches('#');
+    if heading.len() < line.len() && heading.starts_with(' ') {
+        return true;
+    }
+    is_separated(text) || line.starts_with("**Q") || line.starts_with("- [ ] ") || line.starts_with("- [x] ")
+}
+
+/// Two lines or more of the same number of values, parted by commas and without spaces, under a line of names.
+fn is_separated(text: &str) -> bool {
+    let mut lines = text.lines().take(LINES);
+    let names = lines.next().unwrap_or_default();
+    let commas = names.matches(',').count();
+    let named =
+        commas >= 1 && names.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b','));
+    let mut rows = lines.filter(|line| !line.is_empty()).peekable();
+    named && rows.peek().is_some() && rows.all(|row| row.matches(',').count() == commas && !row.contains(' '))
+}
+
+/// What a shell or an agent's tool printed.
+fn is_transcript(text: &str, line: &str) -> bool {
+    const BEGINS: [&str; 12] = [
+        "<tool_result",
+        "<function_result",
+        "<tool_output",
+        "<system-reminder",
+        "npm warn",
+        "npm notice",
+        "warning: unused",
+        "warning: `",
+        "total ",
+        "compiling ",
+        "usage: ",
+        "plan: ",
+    ];
+    const COMMANDS: [&str; 10] =
+        ["grep -", "rg -", "sed -", "awk ", "git log", "git show", "git diff", "cat ", "ls -", "cargo "];
+    if starts_with_any(line, &COMMANDS)
+        || line.starts_with("$ ") && !reports(text.get(2..).unwrap_or_default()) && !holds(text, "\"error")
+    {
+        return true;
+    }
+    if starts_with_any(line, &BEGINS) {
+        return match line.split_once(' ') {
+            Some((first, rest)) if first.eq_ignore_ascii_case("total") => {
+                rest.bytes().all(|byte| byte.is_ascii_digit())
+                    && text.contains("\n-rw") | text.contains("\ndrw")
+            }
+            Some((first, rest)) if first.eq_ignore_ascii_case("compiling") => rest.contains(" v"),
+            _ => true,
+        };
+    }
+    if starts(line, "found ") && holds(line, " match") {
+        return true;
+    }
+    is_hit(line) || is_healthy(text)
+}
+
+/// `src/lib.rs:42:    code`, `README.md:17:text`: what a search found.
+fn is_hit(line: &str) -> bool {
+    const TEXTS: [&str; 12] =
+        [".md", ".txt", ".rst", ".html", ".toml", ".yml", ".yaml", ".json", ".css", ".adoc", ".mdx", ".csv"];
+    let Some((path, rest)) = line.split_once(':') else { return false };
+    let Some((number, found)) = rest.split_once(':') else { return false };
+    let is_path = path.contains('.') && !path.contains(' ') && path.is_ascii();
+    is_path
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && (found.starts_with("    ") || found.starts_with('\t') || TEXTS.iter().any(|end| ends(path, end)))
+}
+
+/// An answer that says that all is well, and nothing of an error.
+fn is_healthy(text: &str) -> bool {
+    const WELL: [&str; 5] =
+        ["\"ok\":true", "\"ok\": true", "\"status\":\"ok\"", "\"status\": \"ok\"", "\"success\":true"];
+    text.starts_with('{')
+        && WELL.iter().any(|sign| text.contains(sign))
+        && !holds(text, "error")
+        && !holds(text, "message")
+}
+
+/// A log line below warnings that reports no failure, or a request that was served.
+fn is_log(text: &str, line: &str) -> bool {
+    const LEVELS: [&str; 11] = [
+        "info ",
+        "info:",
+        "[info]",
+        "debug ",
+        "debug:",
+        "[debug]",
+        "trace ",
+        "level=info",
+        "level=debug",
+        "[trace]",
+        "notice:",
+    ];
+    const TROUBLE: [&str; 14] = [
+        "error",
+        "fail",
+        "exception",
+        "exceeded",
+        "refused",
+        "denied",
+        "timed out",
+        "rejected",
+        "http/1.1 4",
+        "http/1.1 5",
+        "unavailable",
+        "overloaded",
+        "too many",
+        "invalid",
+    ];
+    if starts_with_any(line, &LEVELS) {
+        return !TROUBLE.iter().any(|word| holds(text, word));
+    }
+    const METHODS: [&str; 6] = ["get /", "post /", "put /", "patch /", "delete /", "head /"];
+    starts_with_any(line, &METHODS)
+        && line.split(' ').nth(2).is_some_and(|status| status.len() == 3 && status.starts_with(['2', '3']))
+}
+
+/// Source code: every line reads as code, and the first beyond doubt.
+fn is_code(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
+    let Some(first) = lines.next() else { return false };
+    is_code_line(first) && lines.all(is_codeish)
+        || is_mapping(first)
+        || text.lines().take(2).nth(1).is_some_and(|second| {
+            is_name_line(first) && second.starts_with("  ") && is_mapping(second.trim())
+        })
+}
+
+fn is_code_line(line: &str) -> bool {
+    const SURE: [&str; 42] = [
+        "if (",
+        "if err",
+        "} else",
+        "} catch",
+        "catch (",
+        "for (",
+        "while (",
+        "switch (",
+        "const ",
+        "let mut ",
+        "var ",
+        "throw new ",
+        "assert_",
+        "assert!(",
+        "assert(",
+        "expect(",
+        "console.",
+        "println!",
+        "eprintln!",
+        "print(",
+        "@pytest",
+        "#[",
+        "//",
+        "/*",
+        "#!/",
+        "def ",
+        "async def ",
+        "async fn ",
+        "pub fn ",
+        "pub ",
+        "impl ",
+        "enum ",
+        "struct ",
+        "export ",
+        "import ",
+        "func ",
+        "function ",
+        "elif ",
+        "try {",
+        "return err(",
+        "logger.",
+        "#include",
+    ];
+    const WORDED: [&str; 11] = [
+        "if ", "let ", "return ", "raise ", "except ", "match ", "case ", "class ", "fn ", "await ", "with ",
+    ];
+    let ends_as_code = line.ends_with([';', '{', '}', ')', ':', ',']) || line.ends_with("=>");
+    if starts_with_any(line, &SURE) {
+        let comment = line.starts_with("//") && !line.starts_with("//:")
+            || line.starts_with("/*")
+            || line.starts_with('#');
+        return comment || ends_as_code || line.contains('(') || line.contains('=') || line.contains("; //");
+    }
+    if WORDED.iter().any(|word| line.starts_with(word)) {
+        return ends_as_code
+            && (line.contains(['(', '{', '=']) || line.ends_with(':') || line.contains("=>"));
+    }
+    // A diff's line, a constant, a table of a program.
+    let diff = line.strip_prefix(['+', '-']).filter(|rest| rest.starts_with("  ") || rest.starts_with('\t'));
+    if diff.is_some_and(|rest| is_codeish(rest.trim())) {
+        return true;
+    }
+    let constant = line.split_once(" = ").is_some_and(|(name, _)| {
+        name.len() > 2
+            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
+    });
+    constant
+        || line.starts_with("{ ") && line.ends_with("},")
+        || line.starts_with("- name: ")
+        || line.ends_with(';') && line.contains('(') && line.contains(')') && !line.contains(". ")
+}
+
+/// A line that may well stand among code.
+fn is_codeish(line: &str) -> bool {
+    line.ends_with([';', '{', '}', '(', ')', ':', ',', '[', ']'])
+        || line.starts_with(['}', ')', ']', '.', '#', '@', '+', '-'])
+        || line.starts_with("//")
+        || line.starts_with("if ")
+        || line.starts_with("return ")
+        || line.contains(" = ")
+        || line.contains("=> ")
+}
+
+/// `"rate_limit_exceeded": "You are …",`: a table of messages by name.
+fn is_mapping(line: &str) -> bool {
+    let line = line.strip_suffix(',').unwrap_or(line);
+    let Some((name, value)) = line.split_once(": ") else { return false };
+    let name = name.trim_matches('"');
+    let is_name = name.contains('_') && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let known = name.starts_with("error_")
+        || name.ends_with("_message")
+        || name.ends_with("_error")
+        || name.ends_with("_code")
+        || name.ends_with("_msg");
+    is_name && !known && value.len() > 2 && value.starts_with('"') && value.ends_with('"')
+        || name == "\"scripts"
+        || line.trim_start().starts_with("\"scripts\":")
+}
+
+/// The title of an issue: `[BUG] 429 when …`.
+fn is_title(line: &str) -> bool {
+    const TAGS: [&str; 8] =
+        ["[bug", "[feature", "[question", "[docs", "[rfc", "[discussion", "[enhancement", "[help"];
+    starts_with_any(line, &TAGS)
+}
+
+/// `A 429 status code means …`, `HTTP 503 indicates …`: a status, and what it stands for.
+fn is_explained(line: &str) -> bool {
+    const MEANS: [&str; 8] =
+        [" means ", " indicates ", " stands for ", " is returned ", " bedeutet", "を意味", "是指", "表示"];
+    let rest = ["a ", "an ", "the ", "http "]
+        .iter()
+        .find_map(|word| starts(line, word).then(|| line.get(word.len()..)))
+        .flatten();
+    let rest = rest.unwrap_or(line).trim_start_matches(['`', '"']);
+    let rest = if starts(rest, "http ") { rest.get(5..).unwrap_or_default() } else { rest };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let near = crate::facts::floor(line, 64);
+    digits == 3 && MEANS.iter().any(|word| line.get(..near).is_some_and(|front| front.contains(word)))
+}
+
+/// `errors:`, alone on its line.
+fn is_name_line(line: &str) -> bool {
+    line.strip_suffix(':').is_some_and(|name| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    })
+}
+
+/// A question, of whatever length.
+fn is_question(line: &str) -> bool {
+    const ASKS: [&str; 26] = [
+        "what ",
+        "what's ",
+        "how ",
+        "why ",
+        "can ",
+        "could ",
+        "should ",
+        "does ",
+        "do ",
+        "is ",
+        "are ",
+        "when ",
+        "where ",
+        "which ",
+        "who ",
+        "will ",
+        "would ",
+        "did ",
+        "has ",
+        "have ",
+        "am ",
+        "wie ",
+        "warum ",
+        "comment ",
+        "pourquoi ",
+        "was ",
+    ];
+    const CHINESE: [&str; 9] = ["什么是", "如何", "怎么", "怎样", "为什么", "请问", "是否", "为何", "能不能"];
+    let asked = line.ends_with('?') || line.ends_with('？');
+    asked && starts_with_any(line, &ASKS)
+        || CHINESE.iter().any(|start| line.starts_with(start))
+        || starts(line, "question:")
+}
+
+/// A title, a heading of a list, a note to oneself, a release's notes.
+fn is_note(line: &str) -> bool {
+    const BEGINS: [&str; 31] = [
+        "todo",
+        "fixme",
+        "note:",
+        "notes:",
+        "tip:",
+        "faq",
+        "glossary",
+        "changelog",
+        "release notes",
+        "lesson ",
+        "chapter ",
+        "title:",
+        "subject:",
+        "re:",
+        "fwd:",
+        "feature request",
+        "weekly report",
+        "daily report",
+        "summary:",
+        "[bug]",
+        "[bug report",
+        "[feature",
+        "[question",
+        "[docs",
+        "[rfc]",
+        "[discussion",
+        "error codes:",
+        "deprecated:",
+        "see the ",
+        "see also",
+        "please review",
+    ];
+    starts_with_any(line, &BEGINS)
+        || line.strip_prefix('v').is_some_and(|rest| {
+            rest.split_once(':').is_some_and(|(number, _)| {
+                number.contains('.') && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+            })
+        })
+}
+
+/// An assistant's or a colleague's words.
+fn is_answer(line: &str) -> bool {
+    const BEGINS: [&str; 36] = [
+        "sure!",
+        "sure,",
+        "sure.",
+        "of course",
+        "certainly",
+        "absolutely",
+        "great question",
+        "good question",
+        "here's ",
+        "here is ",
+        "here are ",
+        "let me ",
+        "let's ",
+        "done.",
+        "done!",
+        "all done",
+        "my plan",
+        "i've added",
+        "i've updated",
+        "i've fixed",
+        "the user asked",
+        "the user wants",
+        "the function ",
+        "the bug is",
+        "this commit",
+        "this pr ",
+        "this patch",
+        "this change ",
+        "you could ",
+        "once upon",
+        "according to",
+        "to avoid ",
+        "to fix ",
+        "to handle ",
+        "to prevent ",
+        "according to the",
+    ];
+    const TOLD: [&str; 18] = [
+        "found",
+        "looked",
+        "added",
+        "fixed",
+        "renamed",
+        "updated",
+        "explained",
+        "checked",
+        "changed",
+        "wrote",
+        "implemented",
+        "have ",
+        "think ",
+        "will ",
+        "removed",
+        "moved",
+        "suggest",
+        "ran ",
+    ];
+    if starts_with_any(line, &BEGINS) {
+        return true;
+    }
+    let first_person = line.strip_prefix("I ");
+    first_person.is_some_and(|rest| TOLD.iter().any(|verb| rest.starts_with(verb))) || starts(line, "I'll ")
+}
+
+/// `` `code`: what it means``, `529 - `code`: …`, `RateLimitError (n.): …`.
+fn is_definition(line: &str) -> bool {
+    let line =
+        line.trim_start_matches(|ch: char| ch.is_ascii_digit() || matches!(ch, ' ' | '-' | '*' | '–' | '—'));
+    if let Some((name, after)) = line.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        let after = after.trim_start();
+        return !name.contains(' ')
+            && (after.starts_with(':')
+                || after.starts_with('-')
+                || after.starts_with('—')
+                || after.starts_with('–')
+                || after.starts_with('='));
+    }
+    line.contains(" (n.):") || line.contains(" (noun)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_told_by_their_shape() {
+        for text in [
+            "feat: handle 429",
+            "fix(retry)!: respect Retry-After",
+            "1a2b3c4 (HEAD -> main) Handle expired tokens",
+            "Merge pull request #88 from x/insufficient-balance",
+            "test rate_limit::parses ... ok",
+            "✓ returns 401 when the API key is invalid",
+            "tests/test_billing.py::test_balance PASSED",
+            "throw new Error(\"Insufficient balance\");",
+            "except openai.RateLimitError as e:\n    time.sleep(20)",
+            "| 402 | Insufficient balance | Top up |",
+            "src/lib.rs:42:        Err(Error::RateLimited) => retry(),",
+            "INFO server: rate limiter enabled",
+            "GET /billing 200 in 34ms",
+            "<tool_result>curl: (28) Operation timed out</tool_result>",
+        ] {
+            assert!(is_record(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_no_records() {
+        for text in [
+            "429 Too Many Requests",
+            "Error code: 429 - {'error': {'message': 'Rate limit reached'}}",
+            "Traceback (most recent call last):\n  File \"x.py\", line 1\n    raise RateLimitError()\nopenai.RateLimitError: 429",
+            "foo.js:12\n    throw new Error('x');\nError: Insufficient balance\n    at main (foo.js:12)",
+            "{ name: \"MessageAbortedError\", message: \"User cancelled\" }",
+            "When using `tool_choice`, `tools` must be set.",
+            "INFO:httpx:HTTP Request: POST https://api.openai.com/v1/chat/completions \"HTTP/1.1 429 Too Many Requests\"",
+            "✗ Model call failed: {\"code\":\"rate_limited\"}",
+            "Request timed out.",
+            "I encountered an error while processing your request: APIStatusError: Error code: 402",
+        ] {
+            assert!(!is_record(text), "{text}");
+            assert!(!(is_speech(text) && !reports(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn speech_is_told_by_how_it_begins() {
+        for text in [
+            "What is the rate limit for gpt-4o?",
+            "如何解决 429 错误？",
+            "`invalid_api_key`: the key is wrong.",
+            "TODO: decide what to do when the model is not found.",
+            "I found 3 places where `insufficient_quota` is handled.",
+            "Sure! A rate limit error happens when you send too many requests.",
+        ] {
+            assert!(is_speech(text) && !reports(text), "{text}");
+        }
+    }
+}

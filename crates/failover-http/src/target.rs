@@ -128,6 +128,11 @@ impl Target {
         &self.id
     }
 
+    /// Where the API lives, the version path included.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// What carries the requests.
     pub fn transport(&self) -> &dyn Transport {
         self.transport.as_ref()

@@ -6,26 +6,32 @@
 //!
 //! Delays follow the upstream's clock: with a [`ManualClock`](crate::ManualClock) they pass when the test says so.
 
+mod converse;
 mod dialect;
 mod hearing;
+mod gemini;
 mod http;
 #[cfg(feature = "tls")]
 mod http2;
 mod messages;
 mod ollama;
 mod proxy;
+mod responses;
 mod server;
 mod step;
 #[cfg(feature = "tls")]
 mod tls;
 
+pub use converse::Converse;
 pub use dialect::{Asked, ChatCompletions, Dialect, Frame};
+pub use gemini::Gemini;
 pub use http::Request;
 #[cfg(feature = "tls")]
 pub use http2::{Http2Step, Http2Upstream};
 pub use messages::Messages;
 pub use ollama::OllamaChat;
 pub use proxy::{ForwardProxy, Proxied};
+pub use responses::Responses;
 pub use step::{Act, Answer, FrameKind, Piece, Respond, Step};
 #[cfg(feature = "tls")]
 pub use tls::TlsFront;

@@ -57,6 +57,16 @@ const GOOGLE: &[Rule] = &[
         failover_types::FailoverReason::SessionExpired,
         &["cachedcontent not found", "cached content .. not found"],
     ),
+    code("google/missing-signature", G, Family::Format, Format, &["MISSING_THOUGHT_SIGNATURE"])
+        .evidence("https://ai.google.dev/api/generate-content#FinishReason"),
+    text(
+        "google/blocked-prompt",
+        G,
+        Family::Refusal,
+        ContentRefusal,
+        &["\"promptfeedback\" .. \"blockreason\":\"*"],
+    )
+    .evidence("https://ai.google.dev/api/generate-content#BlockReason"),
     text("google/unavailable", G, Family::Server, ServerError, &["the service is currently unavailable"]),
 ];
 

@@ -189,9 +189,10 @@ async fn never_passes_off_an_incomplete_answer(subject: &Subject) -> Report {
 
 async fn survives_small_faults(subject: &Subject) -> Report {
     let answer = || Answer::text(["one", "two"]);
+    let dialect = (subject.dialect)();
     let faults = [
-        ("malformed event", answer().bytes_after(1, "data: {\"choices\":[{\n\n")),
-        ("comments", answer().bytes_after(0, ": ping\n\n").bytes_after(1, ": ping\n\n")),
+        ("malformed event", answer().bytes_after(1, dialect.malformed_event())),
+        ("heartbeats", answer().bytes_after(0, dialect.heartbeat()).bytes_after(1, dialect.heartbeat())),
         ("labelled as json", answer().content_type("application/json")),
         ("no sentinel", answer().without(FrameKind::Done)),
         ("no usage", answer().without(FrameKind::Usage)),
@@ -237,10 +238,11 @@ async fn meets_limits_by_origin(subject: &Subject) -> Report {
     let outcome = world.hurry(1, world.open_with(&request, limits)).await;
     same("no content", &outcome.err().as_ref().and_then(limit_of), &Some(Limit::FirstContent))?;
 
-    // Comments come every two seconds: they are no content.
+    // A heartbeat comes every two seconds: it is no content.
+    let dialect = (subject.dialect)();
     let mut answer = Answer::text(["x", "y"]);
     for _ in 0..9 {
-        answer = answer.act_after(1, Act::Wait(2 * second)).bytes_after(1, ": ping\n\n");
+        answer = answer.act_after(1, Act::Wait(2 * second)).bytes_after(1, dialect.heartbeat());
     }
     let world = World::new(subject, answer).await?;
     let Ok(Reply::Stream(stream)) = world.open_with(&request, limits).await else {

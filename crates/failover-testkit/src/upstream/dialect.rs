@@ -69,6 +69,16 @@ pub trait Dialect: Send + Sync {
     fn error_event(&self, error: &str) -> Vec<u8> {
         format!("data: {error}\n\n").into_bytes()
     }
+
+    /// A frame inside a stream whose content breaks off.
+    fn malformed_event(&self) -> Vec<u8> {
+        b"data: {\"choices\":[{\n\n".to_vec()
+    }
+
+    /// What keeps a stream alive and says nothing.
+    fn heartbeat(&self) -> Vec<u8> {
+        b": ping\n\n".to_vec()
+    }
 }
 
 /// OpenAI's chat completions, at any path that ends in `/chat/completions`.

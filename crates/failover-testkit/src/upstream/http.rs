@@ -32,6 +32,22 @@ impl Request {
     }
 }
 
+/// A part of a path without its escapes.
+pub(super) fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        let escaped = match rest {
+            [b'%', digits @ ..] => digits.get(..2).and_then(|two| std::str::from_utf8(two).ok()),
+            _ => None,
+        };
+        let byte = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { more.get(2..).unwrap_or_default() } else { more };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 fn bad(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
@@ -157,6 +173,11 @@ mod tests {
         let second = read_request(&mut bytes, &mut buffer).await.unwrap().unwrap();
         assert_eq!((second.path(), &*second.body), ("/c", &b"abcd"[..]));
         assert!(read_request(&mut bytes, &mut buffer).await.unwrap().is_none());
+    }
+
+    #[test]
+    fn escapes_are_read() {
+        assert_eq!(unescape("a%3Ab%2F%C3%A4%"), "a:b/\u{e4}%");
     }
 
     #[tokio::test]

@@ -15,8 +15,10 @@ mod decode;
 mod facts;
 mod look;
 mod map;
+mod responses;
 mod wire;
 
 pub use adapter::{Builder, ConfigError, OpenAi};
 pub use facts::{Auth, EffortField, FACTS, Facts, facts_for};
 pub use failover_provider::ToolIds;
+pub use responses::Responses;

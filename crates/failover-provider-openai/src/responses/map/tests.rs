@@ -1,0 +1,104 @@
+//! Golden requests.
+
+use super::*;
+use failover_provider::Origin;
+use failover_testkit::ManualClock;
+use failover_types::{ModelRef, ProviderId};
+use std::sync::Arc;
+use test_case::test_case;
+
+/// Everything that a request can hold, as a caller would write it down.
+const FULL: &str = include_str!("full_request.json");
+
+fn mapped(request: &ChatRequest, model: &str) -> Mapped {
+    let model: ModelRef = model.parse().unwrap();
+    map(request, &AttemptScope::new(&model, Arc::new(ManualClock::default()))).unwrap()
+}
+
+fn body(request: &ChatRequest, model: &str) -> Value {
+    serde_json::from_str(&mapped(request, model).body).unwrap()
+}
+
+fn pretty(mapped: &Mapped) -> String {
+    let losses: Vec<String> =
+        mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
+    // Not through `Value`, which would sort the fields.
+    let body = mapped.body.replace(",\"", ",\n  \"").replace(":{", ": {").replace("},{", "},\n  {");
+    format!("{body}\n\nlost: {losses:?}")
+}
+
+// spec: P-5, P-7
+#[test]
+fn golden_requests_at_home_and_elsewhere() {
+    let request: ChatRequest = serde_json::from_str(FULL).unwrap();
+    let untouched = request.clone();
+    for model in ["openai/gpt-5", "my-own/gpt-4o"] {
+        let mapped = mapped(&request, model);
+        serde_json::from_str::<Value>(&mapped.body).unwrap();
+        insta::assert_snapshot!(model.replace('/', "-"), pretty(&mapped));
+    }
+    assert_eq!(request, untouched, "an attempt leaves the request as it was");
+}
+
+#[test]
+fn a_plain_prompt_is_a_plain_body() {
+    let mapped = mapped(&ChatRequest::prompt("hi"), "openai/m");
+    let expected = r#"{"model":"m","input":[{"role":"user","content":"hi"}],"stream":false,"store":false}"#;
+    assert_eq!((mapped.body.as_str(), mapped.losses.len()), (expected, 0));
+}
+
+fn opaque(provider: &str, name: &str, value: &str) -> Opaque {
+    Opaque::new(Origin::new(ProviderId::new(provider).unwrap()), name, Json::parse(value).unwrap())
+}
+
+// spec: P-5
+#[test]
+fn items_keep_the_order_in_which_things_were_said() {
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"eA=="}"#;
+    let proof = Some(opaque("openai", REASONING, reasoning));
+    let mut request = ChatRequest::prompt("look");
+    request.messages.insert(0, Message::text(Role::System, "Be brief."));
+    request.messages.push(Message::new(
+        Role::Assistant,
+        vec![
+            Part::Reasoning { text: "shown".into(), proof },
+            Part::Text("I look.".into()),
+            Part::ToolCall(ToolCall::new("a", "look", "{}")),
+            Part::Text("And listen.".into()),
+        ],
+    ));
+    request.messages.push(Message::text(Role::System, "Be briefer."));
+    let body = body(&request, "openai/gpt-5");
+    assert_eq!(body["instructions"], "Be brief.");
+    let input = body["input"].as_array().unwrap();
+    let kinds: Vec<_> =
+        input.iter().map(|item| item.get("type").or(item.get("role")).unwrap().as_str().unwrap()).collect();
+    assert_eq!(kinds, ["user", "reasoning", "assistant", "function_call", "assistant", "system"]);
+    assert_eq!(input[1], serde_json::from_str::<Value>(reasoning).unwrap(), "whole, as it came");
+}
+
+// spec: P-5
+#[test]
+fn vendor_fields_go_home_and_nowhere_else() {
+    let mut request = ChatRequest::prompt("hi");
+    request.opaque = vec![
+        opaque("openai", "store", "true"),
+        opaque("openai", "include", "[]"),
+        opaque("openai", "model", "\"other\""),
+        opaque("anthropic", "container", "\"c\""),
+    ];
+    let mapped = mapped(&request, "openai/gpt-5");
+    assert!(mapped.body.ends_with(r#""stream":false,"store":true,"include":[]}"#), "{}", mapped.body);
+    let lost: Vec<_> = mapped.losses.iter().map(|loss| (loss.what.as_str(), loss.reason)).collect();
+    assert_eq!(lost, [("model", LossReason::NoPlace), ("container", LossReason::ForeignOrigin)]);
+}
+
+#[test_case("gpt-5-mini", None, true)]
+#[test_case("openai/o3", None, true; "behind a relay")]
+#[test_case("gpt-5-chat-latest", None, false; "chat")]
+#[test_case("gpt-4o", None, false; "does not reason")]
+#[test_case("my-model", Some(Effort::Low), true; "asked to")]
+#[test_case("my-model", Some(Effort::None), false; "asked not to")]
+fn encrypted_reasoning_is_asked_of_models_that_reason(model: &str, effort: Option<Effort>, expected: bool) {
+    assert_eq!(reasons(model, effort), expected);
+}

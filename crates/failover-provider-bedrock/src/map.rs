@@ -1,0 +1,285 @@
+//! The neutral request, mapped to the Converse API. Always from the original, never from an earlier attempt's form.
+
+use crate::decode::SIGNATURE;
+use failover_provider::{
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
+    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+};
+use serde_json::{Value, json};
+
+/// What the API accepts as the id of a tool call (API reference, `ToolUseBlock`).
+const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
+
+/// The body to send, and what of the request has no place in it.
+pub(crate) struct Mapped {
+    pub(crate) body: String,
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// Maps a request for one attempt. Model and streaming stand in the path.
+pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
+    let ids = IdMap::of(TOOL_IDS, request);
+    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Vec::new() };
+    for message in &request.messages {
+        mapper.message(message)?;
+    }
+    let mut body = Fields::default();
+    let turns = mapper.turns.iter().map(Turn::fields).collect::<Result<Vec<_>, _>>()?;
+    body.put("messages", &turns)?;
+    if !mapper.system.is_empty() {
+        body.put("system", &mapper.system)?;
+    }
+    let mut inference = Fields::default();
+    inference.put_some("maxTokens", request.max_tokens.as_ref())?;
+    inference.put_some("temperature", request.temperature.as_ref())?;
+    inference.put_some("topP", request.top_p.as_ref())?;
+    if !request.stop.is_empty() {
+        inference.put("stopSequences", &request.stop)?;
+    }
+    if !inference.is_empty() {
+        body.put("inferenceConfig", &inference)?;
+    }
+    if let Some(tools) = mapper.tools(request)? {
+        body.put("toolConfig", &tools)?;
+    }
+    match &request.response_format {
+        None => {}
+        Some(ResponseFormat::JsonObject) => mapper.lose("response_format", LossReason::NoPlace),
+        Some(ResponseFormat::JsonSchema { name, schema, .. }) => {
+            // The schema is wanted as a text.
+            let schema = json!({"jsonSchema": {"name": name, "schema": schema.as_str()}});
+            body.put("outputConfig", &json!({"textFormat": {"type": "json_schema", "structure": schema}}))?;
+        }
+    }
+    if request.effort.is_some_and(|effort| effort != Effort::None) {
+        // Each family of models has a field of its own: callers who know their model send
+        // `additionalModelRequestFields` as an opaque field.
+        mapper.lose("effort", LossReason::NoPlace);
+    }
+    for opaque in &request.opaque {
+        if body.has(&opaque.name) {
+            mapper.lose(&opaque.name, LossReason::NoPlace);
+        } else if mapper.is_at_home(opaque) {
+            body.put(&opaque.name, &opaque.value)?;
+        }
+    }
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+}
+
+/// Messages of one side that follow each other: the API wants the sides to alternate.
+struct Turn {
+    role: &'static str,
+    content: Vec<Json>,
+}
+
+impl Turn {
+    fn fields(&self) -> Result<Fields, JsonError> {
+        let mut fields = Fields::default();
+        fields.put("role", self.role)?;
+        fields.put("content", &self.content)?;
+        Ok(fields)
+    }
+}
+
+struct Mapper<'a> {
+    scope: &'a AttemptScope<'a>,
+    ids: IdMap,
+    system: Vec<Json>,
+    turns: Vec<Turn>,
+    losses: Vec<Loss>,
+}
+
+impl Mapper<'_> {
+    fn lose(&mut self, what: &str, reason: LossReason) {
+        let loss = Loss::new(what, reason);
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
+    }
+
+    /// Whether an opaque field goes where it came from; if not, its loss is noted.
+    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
+        let home = opaque.origin.is_target_of(self.scope);
+        if !home {
+            self.lose(&opaque.name, LossReason::ForeignOrigin);
+        }
+        home
+    }
+
+    fn message(&mut self, message: &Message) -> Result<(), JsonError> {
+        let mut content = Vec::new();
+        for part in &message.parts {
+            content.extend(self.part(part)?);
+        }
+        let role = match message.role {
+            Role::System => {
+                self.system.extend(content);
+                return Ok(());
+            }
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "assistant",
+        };
+        match self.turns.last_mut().filter(|turn| turn.role == role) {
+            Some(turn) => turn.content.extend(content),
+            None if content.is_empty() => {}
+            None => self.turns.push(Turn { role, content }),
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Part) -> Result<Option<Json>, JsonError> {
+        let block = match part {
+            // Blank texts are refused.
+            Part::Text(text) if text.trim().is_empty() => return Ok(None),
+            Part::Text(text) => json!({"text": text}),
+            Part::Image(image) => match self.image(image) {
+                Some(image) => image,
+                None => return Ok(None),
+            },
+            Part::ToolCall(call) => return self.call(call).map(Some),
+            Part::ToolResult(result) => return self.result(result).map(Some),
+            Part::Reasoning { text, proof: Some(proof) } if proof.name == SIGNATURE => {
+                if !self.is_at_home(proof) {
+                    return Ok(None);
+                }
+                let mut inner = Fields::default();
+                inner.put("text", text)?;
+                inner.put(SIGNATURE, &proof.value)?;
+                return nested(&["reasoningContent", "reasoningText"], &inner).map(Some);
+            }
+            Part::Opaque(item) => return Ok(self.is_at_home(item).then(|| item.value.clone())),
+            Part::Reasoning { proof: Some(proof), .. } => {
+                if self.is_at_home(proof) {
+                    self.lose(&proof.name, LossReason::NoPlace);
+                }
+                return Ok(None);
+            }
+            // Reasoning without its signature is refused.
+            Part::Reasoning { proof: None, .. } => {
+                self.lose("reasoning", LossReason::NoPlace);
+                return Ok(None);
+            }
+        };
+        Json::of(&block).map(Some)
+    }
+
+    /// An image in the request itself or in S3; the API fetches from nowhere else.
+    fn image(&mut self, image: &Image) -> Option<Value> {
+        if image.detail.is_some() {
+            self.lose("image detail", LossReason::NoPlace);
+        }
+        let found = match &image.source {
+            ImageSource::Base64 { media_type, data } => {
+                format(media_type).map(|format| (format, json!({"bytes": data})))
+            }
+            ImageSource::Url(url) if url.starts_with("s3://") => {
+                let ending = url.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+                format(&format!("image/{ending}")).map(|format| (format, json!({"s3Location": {"uri": url}})))
+            }
+            ImageSource::Url(url) => url
+                .strip_prefix("data:")
+                .and_then(|rest| rest.split_once(";base64,"))
+                .and_then(|(media_type, data)| Some((format(media_type)?, json!({"bytes": data})))),
+        };
+        let Some((format, source)) = found else {
+            self.lose("image by address or of another format", LossReason::NoPlace);
+            return None;
+        };
+        Some(json!({"image": {"format": format, "source": source}}))
+    }
+
+    fn call(&mut self, call: &ToolCall) -> Result<Json, JsonError> {
+        let mut inner = Fields::default();
+        inner.put("toolUseId", &self.ids.get(&call.id))?;
+        inner.put("name", &call.name)?;
+        inner.put("input", &self.arguments(&call.arguments)?)?;
+        nested(&["toolUse"], &inner)
+    }
+
+    /// Arguments must be an object here; what a model wrote otherwise cannot go.
+    fn arguments(&mut self, text: &str) -> Result<Json, JsonError> {
+        let object = Json::parse(text).ok().filter(|json| json.as_str().starts_with('{'));
+        if object.is_none() && !text.trim().is_empty() {
+            self.lose("arguments that are no JSON object", LossReason::NoPlace);
+        }
+        object.map_or_else(|| Json::parse("{}"), Ok)
+    }
+
+    fn result(&mut self, result: &ToolResult) -> Result<Json, JsonError> {
+        let mut content = Vec::new();
+        for part in &result.parts {
+            match part {
+                Part::Text(_) | Part::Image(_) => content.extend(self.part(part)?),
+                Part::ToolCall(_) | Part::ToolResult(_) => {
+                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                }
+                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
+                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+            }
+        }
+        let mut inner = Fields::default();
+        inner.put("toolUseId", &self.ids.get(&result.call_id))?;
+        inner.put("content", &content)?;
+        inner.put_some("status", result.is_error.then_some(&"error"))?;
+        nested(&["toolResult"], &inner)
+    }
+
+    /// The tools, unless none may be called: there is no word for that, so none are offered then. A conversation that
+    /// has calls already must offer them all the same.
+    fn tools(&mut self, request: &ChatRequest) -> Result<Option<Fields>, JsonError> {
+        let mut parts = request.messages.iter().flat_map(|message| &message.parts);
+        let called = parts.any(|part| matches!(part, Part::ToolCall(_) | Part::ToolResult(_)));
+        let forbidden = request.tool_choice == Some(ToolChoice::None);
+        if request.tools.is_empty() || (forbidden && !called) {
+            return Ok(None);
+        }
+        let tools = request.tools.iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+        let mut fields = Fields::default();
+        fields.put("tools", &tools)?;
+        match &request.tool_choice {
+            None => {}
+            Some(ToolChoice::None) => self.lose("tool_choice", LossReason::NoPlace),
+            Some(ToolChoice::Auto) => fields.put("toolChoice", &json!({"auto": {}}))?,
+            Some(ToolChoice::Required) => fields.put("toolChoice", &json!({"any": {}}))?,
+            Some(ToolChoice::Named(name)) => fields.put("toolChoice", &json!({"tool": {"name": name}}))?,
+        }
+        Ok(Some(fields))
+    }
+}
+
+/// An object inside objects, one a name.
+fn nested(names: &[&str], inner: &Fields) -> Result<Json, JsonError> {
+    let mut value = Json::of(inner)?;
+    for name in names.iter().rev() {
+        let mut fields = Fields::default();
+        fields.put(name, &value)?;
+        value = Json::of(&fields)?;
+    }
+    Ok(value)
+}
+
+/// The API's name for a kind of image that it takes.
+fn format(media_type: &str) -> Option<&'static str> {
+    Some(match media_type {
+        "image/png" => "png",
+        "image/jpeg" | "image/jpg" => "jpeg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        _ => return None,
+    })
+}
+
+fn tool(tool: &Tool) -> Result<Json, JsonError> {
+    let mut fields = Fields::default();
+    fields.put("name", &tool.name)?;
+    fields.put_some("description", tool.description.as_ref())?;
+    let mut schema = Fields::default();
+    schema.put("json", &tool.parameters)?;
+    fields.put("inputSchema", &schema)?;
+    // Models without it refuse the field, so only what is wanted is said.
+    fields.put_some("strict", tool.strict.filter(|strict| *strict).as_ref())?;
+    nested(&["toolSpec"], &fields)
+}
+
+#[cfg(test)]
+mod tests;

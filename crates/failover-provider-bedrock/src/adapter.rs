@@ -77,15 +77,25 @@ impl Bedrock {
     }
 }
 
+/// The words that the last but one part of every region's name is made of.
+const DIRECTIONS: &[&str] = &[
+    "north",
+    "south",
+    "east",
+    "west",
+    "central",
+    "northeast",
+    "northwest",
+    "southeast",
+    "southwest",
+];
+
 /// The region that a host names: `eu-central-1` in `bedrock-runtime.eu-central-1.amazonaws.com`.
 fn region_of(host: &str) -> Option<&str> {
     host.split('.').find(|label| {
-        let mut words = label.split('-');
-        let area = words.next().is_some_and(|area| area.len() == 2);
-        let number = words.next_back().is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-        let names = words.clone().count() > 0
-            && words.all(|word| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase()));
-        area && number && names
+        let words: Vec<&str> = label.split('-').collect();
+        let [area, .., direction, number] = words.as_slice() else { return false };
+        area.len() == 2 && DIRECTIONS.contains(direction) && number.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
 

@@ -29,7 +29,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ("audit", "the report that a reviewer of the classifier reads: [REV] [--text] [--out FILE]", audit::main),
     ("bench", "measure this machine: `gateway` against a bare proxy and nginx", bench::main),
     ("new", "`new provider NAME` writes an adapter crate; see docs/add-provider.md", new::main),
-    ("outside", "what third parties do: an adapter on the packaged crates, one from the template", outside::main),
+    (
+        "outside",
+        "what third parties do: an adapter on the packaged crates, one from the template",
+        outside::main,
+    ),
     ("spec", "the numbered requirements that no test names yet", spec::main),
 ];
 

@@ -116,7 +116,9 @@ mod tests {
     // spec: P-6
     #[test]
     fn the_example_outside_is_the_template_with_its_two_functions_filled_in() {
-        for (file, template) in FILES.iter().filter(|(file, _)| !file.contains("map") && !file.contains("decode")) {
+        for (file, template) in
+            FILES.iter().filter(|(file, _)| !file.contains("map") && !file.contains("decode"))
+        {
             if *file == "Cargo.toml" {
                 continue;
             }

@@ -167,6 +167,10 @@ async fn begin(mut exchange: Exchange, status: u16, lines: bool) -> Result<Begun
 /// The failure of a whole body that is no answer.
 fn no_answer(exchange: &Exchange, fault: &Fault, body: &[u8]) -> AttemptFailure {
     match fault {
+        // A well-formed answer that says nothing; decoders give the text of everything else.
+        Fault::Error(text) if text.is_empty() && !body.trim_ascii().is_empty() => {
+            exchange.failure(Surface::Http, body).with_code("empty_response")
+        }
         Fault::Error(_) => exchange.failure(Surface::Http, body),
         Fault::Finish(word) => failed_finish(exchange, Surface::Http, word),
     }

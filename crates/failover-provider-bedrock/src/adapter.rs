@@ -78,17 +78,8 @@ impl Bedrock {
 }
 
 /// The words that the last but one part of every region's name is made of.
-const DIRECTIONS: &[&str] = &[
-    "north",
-    "south",
-    "east",
-    "west",
-    "central",
-    "northeast",
-    "northwest",
-    "southeast",
-    "southwest",
-];
+const DIRECTIONS: &[&str] =
+    &["north", "south", "east", "west", "central", "northeast", "northwest", "southeast", "southwest"];
 
 /// The region that a host names: `eu-central-1` in `bedrock-runtime.eu-central-1.amazonaws.com`.
 fn region_of(host: &str) -> Option<&str> {

@@ -9,9 +9,16 @@ use failover_provider::{
     AttemptFailure, AttemptScope, ChatRequest, Origin, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
+use http::header::{HeaderName, HeaderValue};
 
 /// Where the Gemini API lives, its version included.
 pub const BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
+
+/// Where Vertex AI serves Google's models to API keys, without naming a project.
+const VERTEX_URL: &str = "https://aiplatform.googleapis.com/v1/publishers/google";
+
+/// Whose quota a token's requests count against.
+const USER_PROJECT: HeaderName = HeaderName::from_static("x-goog-user-project");
 
 /// The codes and wordings of this API stand in the classifier's standard tables.
 const RULES: RuleTable = RuleTable::new("gemini", &[]);
@@ -61,6 +68,15 @@ impl Google {
         let target = config.build(id, BASE_URL)?;
         Ok(Self { service: Service::of(target.id(), target.base()), target })
     }
+
+    /// The adapter of a provider that is Vertex AI, whatever its address looks like.
+    ///
+    /// # Errors
+    ///
+    /// [`TargetError`] says what is wrong with the address or the headers.
+    pub fn vertex(id: ProviderId, config: TargetConfig) -> Result<Self, TargetError> {
+        Ok(Self { target: config.build(id, VERTEX_URL)?, service: Service::Vertex })
+    }
 }
 
 /// The path of a model's method. A name may say where the model lives (`tunedModels/x`, `endpoints/1`).
@@ -90,6 +106,12 @@ impl ProviderAdapter for Google {
         if let Some(credential) = scope.credential {
             let header = (credential.kind == CredentialKind::ApiKey).then_some("x-goog-api-key");
             self.target.authorize(http.headers_mut(), header, credential.secret.expose())?;
+            if let (None, Some(project)) = (header, &credential.project_id) {
+                let project = HeaderValue::try_from(project).map_err(|_| {
+                    self.target.local("the credential's project has characters that no header may have")
+                })?;
+                http.headers_mut().entry(USER_PROJECT).or_insert(project);
+            }
         }
         let mut exchange = Exchange::new(self.id(), &scope);
         let status = exchange.send(self.target.transport(), http).await?;

@@ -136,6 +136,7 @@ fn cases() -> Vec<(&'static str, Step, FailoverReason)> {
         ),
         ("no candidates", Answer::no_choices().into(), EmptyResponse),
         ("blank", Answer::blank().into(), EmptyResponse),
+        ("thought to the end", Answer::blank().finish("MAX_TOKENS").into(), EmptyResponse),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! OpenAI's Responses API, as a second adapter.
 
 mod decode;
+mod look;
 mod map;
 mod wire;
 
@@ -8,13 +9,14 @@ use crate::facts::{Auth, Facts, facts_for};
 use async_trait::async_trait;
 use decode::Decoder;
 use failover_classify::{ProviderRules, RuleTable};
-use failover_http::{Exchange, Target, TargetConfig, TargetError, receive};
+use failover_http::{Exchange, Passing, Target, TargetConfig, TargetError, receive, receive_native};
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, Origin, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
-use map::map;
+use look::Glancer;
+use map::{TOOL_IDS, map};
 
 const BASE_URL: &str = "https://api.openai.com/v1";
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -54,10 +56,25 @@ impl ProviderAdapter for Responses {
         &RULES
     }
 
+    fn dialect(&self) -> Option<Dialect> {
+        Some(Dialect::OpenAiResponses)
+    }
+
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
-        let mapped = map(request, &scope).map_err(|error| self.target.local(&error.to_string()))?;
+        let native = request.native.as_ref().filter(|native| native.dialect == Dialect::OpenAiResponses);
+        // Passed through where nothing in it belongs elsewhere.
+        let native = native.filter(|_| request.passes_unchanged(&scope, TOOL_IDS));
+        let mut head = ReplyHead::default();
+        let body = match native {
+            Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
+            None => map(request, &scope).map_err(|error| error.to_string()).map(|mapped| {
+                head.losses = mapped.losses;
+                mapped.body.into()
+            }),
+        };
+        let body = body.map_err(|error| self.target.local(&error))?;
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
-        let mut http = self.target.post("/responses", mapped.body, accept, &scope)?;
+        let mut http = self.target.post("/responses", body, accept, &scope)?;
         if let Some(key) = scope.idempotency_key {
             let key = HeaderValue::try_from(key).map_err(|_| {
                 self.target.local("the idempotency key has characters that no header may have")
@@ -76,8 +93,11 @@ impl ProviderAdapter for Responses {
         }
         let mut exchange = Exchange::new(self.id(), &scope);
         let status = exchange.send(self.target.transport(), http).await?;
-        let mut head = ReplyHead::default();
-        head.losses = mapped.losses;
-        receive(exchange, self.id(), status, Decoder::new(origin), head, request.stream).await
+        let decoder = Decoder::new(origin);
+        if native.is_some() {
+            let passing = Passing { dialect: Dialect::OpenAiResponses, head, streamed: request.stream };
+            return receive_native(exchange, self.id(), status, decoder, Glancer::default(), passing).await;
+        }
+        receive(exchange, self.id(), status, decoder, head, request.stream).await
     }
 }

@@ -158,6 +158,7 @@ fn cases() -> Vec<(&'static str, Step, FailoverReason)> {
         ("page", Step::html(502, "Bad Gateway"), ServerError),
         ("refused", Answer::blank().finish("content_filter").into(), ContentRefusal),
         ("blank", Answer::blank().into(), EmptyResponse),
+        ("thought to the end", Answer::blank().finish("length").into(), EmptyResponse),
     ]
 }
 

@@ -8,8 +8,8 @@
 
 mod converse;
 mod dialect;
-mod hearing;
 mod gemini;
+mod hearing;
 mod http;
 #[cfg(feature = "tls")]
 mod http2;

@@ -42,6 +42,10 @@ pub use failover_types as types;
 pub use failover_http as http;
 #[cfg(feature = "provider-anthropic")]
 pub use failover_provider_anthropic as provider_anthropic;
+#[cfg(feature = "provider-bedrock")]
+pub use failover_provider_bedrock as provider_bedrock;
+#[cfg(feature = "provider-google")]
+pub use failover_provider_google as provider_google;
 #[cfg(feature = "provider-ollama")]
 pub use failover_provider_ollama as provider_ollama;
 #[cfg(feature = "provider-openai")]

@@ -35,7 +35,13 @@ impl Site<'_> {
 type Build = fn(&Site<'_>) -> Result<Arc<dyn ProviderAdapter>, String>;
 
 /// An adapter, or why there is none, in words.
-#[cfg(any(feature = "provider-openai", feature = "provider-anthropic", feature = "provider-ollama"))]
+#[cfg(any(
+    feature = "provider-openai",
+    feature = "provider-anthropic",
+    feature = "provider-bedrock",
+    feature = "provider-google",
+    feature = "provider-ollama"
+))]
 fn made<A: ProviderAdapter + 'static>(
     built: Result<A, impl std::fmt::Display>,
 ) -> Result<Arc<dyn ProviderAdapter>, String> {
@@ -48,11 +54,42 @@ const APIS: &[(ProviderApi, Build)] = &[
     (ProviderApi::OpenaiCompletions, |site| {
         made(failover_provider_openai::OpenAi::new(site.id.clone(), site.target(str::to_owned)))
     }),
+    #[cfg(feature = "provider-openai")]
+    (ProviderApi::OpenaiResponses, |site| {
+        made(failover_provider_openai::Responses::new(site.id.clone(), site.target(str::to_owned)))
+    }),
     #[cfg(feature = "provider-anthropic")]
     (ProviderApi::AnthropicMessages, |site| {
         // The vendor's clients, and configs written for them, leave the version out.
         let versioned = |url: &str| format!("{}/v1", url.trim_end_matches('/').trim_end_matches("/v1"));
         made(failover_provider_anthropic::Anthropic::new(site.id.clone(), site.target(versioned)))
+    }),
+    #[cfg(feature = "provider-google")]
+    (ProviderApi::GoogleGenerativeAi, |site| {
+        // The vendor's clients, and configs written for them, leave the version out.
+        let versioned = |url: &str| {
+            let url = url.trim_end_matches('/');
+            let named = url.rsplit('/').next().is_some_and(|last| last.starts_with("v1"));
+            if named { url.to_owned() } else { format!("{url}/v1beta") }
+        };
+        made(failover_provider_google::Google::new(site.id.clone(), site.target(versioned)))
+    }),
+    #[cfg(feature = "provider-google")]
+    (ProviderApi::GoogleVertex, |site| {
+        // The vendor's clients add the publisher themselves.
+        let published = |url: &str| {
+            let url = url.trim_end_matches('/');
+            if url.ends_with("/publishers/google") {
+                url.to_owned()
+            } else {
+                format!("{url}/publishers/google")
+            }
+        };
+        made(failover_provider_google::Google::vertex(site.id.clone(), site.target(published)))
+    }),
+    #[cfg(feature = "provider-bedrock")]
+    (ProviderApi::BedrockConverseStream, |site| {
+        made(failover_provider_bedrock::Bedrock::new(site.id.clone(), site.target(str::to_owned)))
     }),
     #[cfg(feature = "provider-ollama")]
     (ProviderApi::Ollama, |site| {
@@ -82,6 +119,7 @@ const KNOWN: &[Known] = &[
         variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         keyless: false,
     },
+    Known { id: "google-vertex", api: ProviderApi::GoogleVertex, variables: &[], keyless: false },
     Known {
         id: "amazon-bedrock",
         api: ProviderApi::BedrockConverseStream,
@@ -201,6 +239,21 @@ mod tests {
             assert_eq!(adapter("{}", id).unwrap().unwrap().id().as_str(), id);
         }
         for api in ["openai-completions", "anthropic-messages", "ollama"] {
+            let config = format!(
+                "{{models: {{providers: {{mine: {{api: '{api}', baseUrl: 'http://127.0.0.1:9'}}}}}}}}"
+            );
+            assert!(adapter(&config, "mine").unwrap().is_some(), "{api}");
+        }
+    }
+
+    // spec: P-7
+    #[test]
+    #[cfg(all(feature = "provider-openai", feature = "provider-google", feature = "provider-bedrock"))]
+    fn the_other_vendors_are_known_too() {
+        for id in ["google", "google-vertex", "amazon-bedrock"] {
+            assert_eq!(adapter("{}", id).unwrap().unwrap().id().as_str(), id);
+        }
+        for api in ["openai-responses", "google-generative-ai", "google-vertex", "bedrock-converse-stream"] {
             let config = format!(
                 "{{models: {{providers: {{mine: {{api: '{api}', baseUrl: 'http://127.0.0.1:9'}}}}}}}}"
             );

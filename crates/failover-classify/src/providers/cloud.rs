@@ -3,8 +3,8 @@
 use super::{Tables, code, text};
 use crate::rule::{Fact, Family, Rule};
 use failover_types::FailoverReason::{
-    Auth, AuthPermanent, Billing, ContentRefusal, ContextOverflow, Format, ModelNotFound, Overloaded,
-    RateLimit, ServerError, Timeout,
+    Auth, AuthPermanent, Billing, ContentRefusal, ContextOverflow, EmptyResponse, Format, ModelNotFound,
+    Overloaded, RateLimit, ServerError, Timeout,
 };
 
 pub(crate) const TABLES: Tables = &[
@@ -87,6 +87,14 @@ const BEDROCK: &[Rule] = &[
     text("bedrock/unable", AWS, Family::Server, ServerError, &["bedrock is unable to process your request"])
         .evidence(AWS_DOC),
     code("bedrock/timeout", AWS, Family::Transport, Timeout, &["ModelTimeoutException"]).evidence(AWS_DOC),
+    code(
+        "bedrock/malformed-output",
+        AWS,
+        Family::Empty,
+        EmptyResponse,
+        &["malformed_tool_use", "malformed_model_output"],
+    )
+    .evidence("https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"),
     code(
         "bedrock/auth",
         AWS,

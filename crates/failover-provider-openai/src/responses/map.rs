@@ -8,7 +8,7 @@ use failover_provider::{
 use serde_json::{Value, json};
 
 /// The longest `call_id` that the API takes.
-const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
+pub(super) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 
 /// The body to send, and what of the request has no place in it.
 pub(super) struct Mapped {

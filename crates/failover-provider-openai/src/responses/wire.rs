@@ -57,6 +57,13 @@ pub(super) struct Piece {
     refusal: Option<String>,
 }
 
+impl Piece {
+    /// Whether anything is in it.
+    pub(super) fn says(&self) -> bool {
+        [&self.text, &self.refusal].into_iter().flatten().any(|text| !text.is_empty())
+    }
+}
+
 impl Item {
     /// What a message says; a refusal is what the model says, in a field of its own.
     pub(super) fn text(&self) -> String {

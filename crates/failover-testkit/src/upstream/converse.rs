@@ -1,8 +1,10 @@
 //! The Converse API of Amazon Bedrock, its binary event stream included.
 
 use super::dialect::{Asked, Dialect, Frame, set};
+use super::hearing::{list, place, stops, str_of};
 use super::http::{Request, unescape};
 use super::step::{Answer, FrameKind, Piece};
+use crate::provider::{Heard, Said};
 use serde_json::{Value, json};
 
 /// Bedrock's `converse` and `converse-stream`, at any path that ends in them. The model stands in the path.
@@ -103,6 +105,50 @@ impl Dialect for Converse {
         let (_, model) = place.rsplit_once("/model/")?;
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         (request.method == "POST").then(|| Asked::new(unescape(model), stream, bearer.map(str::to_owned)))
+    }
+
+    fn heard(&self, body: &Value) -> Option<Heard> {
+        let mut heard = Heard::default();
+        let mut calls = Vec::new();
+        for block in list(body, "system") {
+            heard.system(str_of(block, "text"));
+        }
+        for message in list(body, "messages") {
+            let user = str_of(message, "role") == "user";
+            for block in list(message, "content") {
+                if let Some(call) = block.get("toolUse") {
+                    calls.push(str_of(call, "toolUseId").to_owned());
+                    let input = call.get("input").cloned().unwrap_or_default();
+                    heard.turns.push(Said::Call(str_of(call, "name").to_owned(), input));
+                } else if let Some(result) = block.get("toolResult") {
+                    let of = place(&calls, str_of(result, "toolUseId"));
+                    let said: String =
+                        list(result, "content").iter().map(|block| str_of(block, "text")).collect();
+                    heard.turns.push(Said::Result(of, said));
+                } else if let Some(image) = block.get("image") {
+                    let source = image.get("source").unwrap_or(&Value::Null);
+                    heard.turns.push(Said::Image(str_of(source, "bytes").to_owned()));
+                } else {
+                    heard.text(user, str_of(block, "text"));
+                }
+            }
+        }
+        let tools = body.get("toolConfig").unwrap_or(&Value::Null);
+        for tool in list(tools, "tools").iter().filter_map(|tool| tool.get("toolSpec")) {
+            let description = tool.get("description").and_then(Value::as_str).map(str::to_owned);
+            let schema = tool.get("inputSchema").and_then(|schema| schema.get("json"));
+            heard.tools.push((
+                str_of(tool, "name").to_owned(),
+                description,
+                schema.cloned().unwrap_or_default(),
+            ));
+        }
+        let config = body.get("inferenceConfig").unwrap_or(&Value::Null);
+        heard.temperature = config.get("temperature").and_then(Value::as_f64);
+        heard.top_p = config.get("topP").and_then(Value::as_f64);
+        heard.max_tokens = config.get("maxTokens").and_then(Value::as_u64);
+        heard.stop = stops(config.get("stopSequences"));
+        Some(heard)
     }
 
     fn complete(&self, _: &Asked, answer: &Answer) -> Vec<u8> {

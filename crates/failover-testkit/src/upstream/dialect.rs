@@ -36,6 +36,11 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// A frame from its parts.
+    pub fn new(kind: FrameKind, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { kind, bytes: bytes.into() }
+    }
+
     /// A frame of a server-sent event stream.
     pub fn event(kind: FrameKind, data: &str) -> Self {
         Self { kind, bytes: format!("data: {data}\n\n").into_bytes() }

@@ -1,8 +1,10 @@
 //! Google's Gemini API, as the Gemini API itself and Vertex AI serve it.
 
 use super::dialect::{Asked, Dialect, Frame, set};
+use super::hearing::{list, stops, str_of};
 use super::http::{Request, unescape};
 use super::step::{Answer, FrameKind, Piece};
+use crate::provider::{Heard, Said};
 use serde_json::{Value, json};
 
 /// Gemini's `generateContent`, at any path that ends in it. The model and the wish for a stream stand in the path.
@@ -60,6 +62,53 @@ impl Dialect for Gemini {
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let key = request.header("x-goog-api-key").or(bearer).map(str::to_owned);
         (request.method == "POST").then(|| Asked::new(unescape(model), stream, key))
+    }
+
+    fn heard(&self, body: &Value) -> Option<Heard> {
+        let mut heard = Heard::default();
+        for part in list(body.get("systemInstruction").unwrap_or(&Value::Null), "parts") {
+            heard.system(str_of(part, "text"));
+        }
+        // Calls by id where there is one, and those that no result has come for.
+        let mut calls: Vec<(String, String, bool)> = Vec::new();
+        for content in list(body, "contents") {
+            let user = str_of(content, "role") == "user";
+            for part in list(content, "parts") {
+                if let Some(call) = part.get("functionCall") {
+                    let name = str_of(call, "name").to_owned();
+                    calls.push((str_of(call, "id").to_owned(), name.clone(), false));
+                    heard.turns.push(Said::Call(name, call.get("args").cloned().unwrap_or_default()));
+                } else if let Some(result) = part.get("functionResponse") {
+                    let (id, name) = (str_of(result, "id"), str_of(result, "name"));
+                    let fits = |(own, called, answered): &(String, String, bool)| {
+                        own == id && called == name && !*answered
+                    };
+                    let of = calls.iter().position(fits);
+                    if let Some(call) = of.and_then(|at| calls.get_mut(at)) {
+                        call.2 = true;
+                    }
+                    let response = result.get("response").cloned().unwrap_or_default();
+                    let text = response.get("output").and_then(Value::as_str).map(str::to_owned);
+                    let text = text.unwrap_or_else(|| response.to_string());
+                    heard.turns.push(Said::Result(of, text.replace('\n', "")));
+                } else if let Some(image) = part.get("inlineData") {
+                    heard.turns.push(Said::Image(str_of(image, "data").to_owned()));
+                } else {
+                    heard.text(user, str_of(part, "text"));
+                }
+            }
+        }
+        for tool in list(body, "tools").iter().flat_map(|tools| list(tools, "functionDeclarations")) {
+            let description = tool.get("description").and_then(Value::as_str).map(str::to_owned);
+            let schema = tool.get("parametersJsonSchema").cloned().unwrap_or_default();
+            heard.tools.push((str_of(tool, "name").to_owned(), description, schema));
+        }
+        let config = body.get("generationConfig").unwrap_or(&Value::Null);
+        heard.temperature = config.get("temperature").and_then(Value::as_f64);
+        heard.top_p = config.get("topP").and_then(Value::as_f64);
+        heard.max_tokens = config.get("maxOutputTokens").and_then(Value::as_u64);
+        heard.stop = stops(config.get("stopSequences"));
+        Some(heard)
     }
 
     fn complete(&self, asked: &Asked, answer: &Answer) -> Vec<u8> {

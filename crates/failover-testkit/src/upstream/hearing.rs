@@ -3,15 +3,15 @@
 use crate::provider::{Heard, Said};
 use serde_json::Value;
 
-fn str_of<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(super) fn str_of<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn stops(value: Option<&Value>) -> Vec<String> {
+pub(super) fn stops(value: Option<&Value>) -> Vec<String> {
     value
         .and_then(Value::as_array)
         .into_iter()
@@ -22,7 +22,7 @@ fn stops(value: Option<&Value>) -> Vec<String> {
 }
 
 /// A content that is a text, or a list of parts, as a list of parts.
-fn parts(content: Option<&Value>) -> Vec<Value> {
+pub(super) fn parts(content: Option<&Value>) -> Vec<Value> {
     match content {
         Some(Value::String(text)) => vec![serde_json::json!({"type": "text", "text": text})],
         Some(Value::Array(parts)) => parts.clone(),
@@ -30,12 +30,12 @@ fn parts(content: Option<&Value>) -> Vec<Value> {
     }
 }
 
-fn texts(content: Option<&Value>) -> String {
+pub(super) fn texts(content: Option<&Value>) -> String {
     parts(content).iter().map(|part| str_of(part, "text").replace('\n', "")).collect()
 }
 
 /// Adds the functions of a `tools` list of the OpenAI kind.
-fn functions(heard: &mut Heard, body: &Value) {
+pub(super) fn functions(heard: &mut Heard, body: &Value) {
     for tool in list(body, "tools") {
         let function = tool.get("function").unwrap_or(tool);
         let description = function.get("description").and_then(Value::as_str).map(str::to_owned);
@@ -44,7 +44,7 @@ fn functions(heard: &mut Heard, body: &Value) {
     }
 }
 
-fn place(calls: &[String], id: &str) -> Option<usize> {
+pub(super) fn place(calls: &[String], id: &str) -> Option<usize> {
     calls.iter().position(|known| known == id)
 }
 

@@ -1,8 +1,10 @@
 //! OpenAI's Responses API.
 
 use super::dialect::{Asked, Dialect, Frame, set};
+use super::hearing::{functions, list, parts, place, str_of, texts};
 use super::http::Request;
 use super::step::{Answer, FrameKind, Piece};
+use crate::provider::{Heard, Said};
 use serde_json::{Value, json};
 
 /// OpenAI's responses, at any path that ends in `/responses`.
@@ -111,6 +113,42 @@ impl Dialect for Responses {
         let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let key = bearer.or_else(|| request.header("api-key")).map(str::to_owned);
         Some(Asked::new(model, stream, key))
+    }
+
+    fn heard(&self, body: &Value) -> Option<Heard> {
+        let mut heard = Heard::default();
+        let mut calls = Vec::new();
+        heard.system(str_of(body, "instructions"));
+        for item in list(body, "input") {
+            match str_of(item, "type") {
+                "function_call" => {
+                    calls.push(str_of(item, "call_id").to_owned());
+                    let arguments = serde_json::from_str(str_of(item, "arguments")).unwrap_or_default();
+                    heard.turns.push(Said::Call(str_of(item, "name").to_owned(), arguments));
+                }
+                "function_call_output" => {
+                    let of = place(&calls, str_of(item, "call_id"));
+                    heard.turns.push(Said::Result(of, texts(item.get("output"))));
+                }
+                _ if str_of(item, "role") == "system" => heard.system(&texts(item.get("content"))),
+                _ => {
+                    for part in parts(item.get("content")) {
+                        if str_of(&part, "type") == "input_image" {
+                            let url = str_of(&part, "image_url");
+                            let data = url.split_once(";base64,").map_or(url, |(_, data)| data);
+                            heard.turns.push(Said::Image(data.to_owned()));
+                        } else {
+                            heard.text(str_of(item, "role") == "user", str_of(&part, "text"));
+                        }
+                    }
+                }
+            }
+        }
+        functions(&mut heard, body);
+        heard.temperature = body.get("temperature").and_then(Value::as_f64);
+        heard.top_p = body.get("top_p").and_then(Value::as_f64);
+        heard.max_tokens = body.get("max_output_tokens").and_then(Value::as_u64);
+        Some(heard)
     }
 
     fn complete(&self, asked: &Asked, answer: &Answer) -> Vec<u8> {

@@ -12,7 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// Headers that carry a key: kept out of the log.
-const KEY_HEADERS: &[&str] = &["authorization", "api-key", "x-api-key", "x-goog-api-key"];
+const KEY_HEADERS: &[&str] =
+    &["authorization", "api-key", "x-api-key", "x-goog-api-key", "x-amz-security-token"];
 
 /// Accepts until it is aborted; its connections end with it.
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {

@@ -136,6 +136,33 @@ fn a_malformed_event_is_skipped() {
     assert_eq!(answered.finish, Some(FinishReason::Stop));
 }
 
+/// What an answer says, an event a line.
+fn recorded(name: &str, text: &str) -> String {
+    let (mut decoder, mut answered) = (decoder(), Answered::default());
+    if name.ends_with("json") {
+        decoder.whole(text.trim(), &mut answered).unwrap();
+    } else {
+        let mut parser = failover_http::SseParser::new();
+        parser.push(text.as_bytes()).unwrap();
+        while let Some(event) = parser.next_event() {
+            decoder.event(&event, &mut answered).unwrap();
+        }
+    }
+    let events: String = answered.ready.iter().map(|event| format!("{event:?}\n")).collect();
+    format!("{:?}\n{events}{:?}, done {}", answered.head, answered.finish, answered.done)
+}
+
+// spec: P-5
+#[test]
+fn golden_answers() {
+    for (name, text) in [
+        ("thinking_then_tools.sse", include_str!("answers/thinking_then_tools.sse")),
+        ("code_and_image.json", include_str!("answers/code_and_image.json")),
+    ] {
+        insta::assert_snapshot!(name, recorded(name, text));
+    }
+}
+
 proptest! {
     #[test]
     fn any_event_is_harmless(data in "\\PC{0,80}", pieces in proptest::collection::vec(prop_oneof![

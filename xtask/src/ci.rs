@@ -1,7 +1,11 @@
 //! What the pipeline checks: the same at the desk.
 
 use crate::run::{Faults, Outcome, cargo, check, watch};
+<<<<<<< HEAD
 use crate::{layers, outside, rules, tidy};
+=======
+use crate::{keys, layers, rules, tidy};
+>>>>>>> 78a3e14 (Generate the pages of the command line and of the config from the code, and print manual pages)
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -12,6 +16,7 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
     step("tidy", || tidy::main(&[]))?;
     step("layers", || layers::main(&[]))?;
     step("rules", || rules::main(&["--check".to_owned()]))?;
+    step("keys", || keys::main(&["--check".to_owned()]))?;
     step("clippy", || {
         check(cargo(&[
             "clippy",

@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod ci;
 mod corpus;
+mod keys;
 mod layers;
 mod new;
 mod outside;
@@ -26,6 +27,7 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ("layers", "crates depend downwards only, and pure crates stay pure", layers::main),
     ("corpus", "run the corpus of provider errors; `add` a case, `diff` against a revision", corpus::main),
     ("rules", "write docs/rules.md from the rows, or check it with --check", rules::main),
+    ("keys", "write docs/config.md from the config's types, or check it with --check", keys::main),
     ("audit", "the report that a reviewer of the classifier reads: [REV] [--text] [--out FILE]", audit::main),
     ("bench", "measure this machine: `gateway` against a bare proxy and nginx", bench::main),
     ("new", "`new provider NAME` writes an adapter crate; see docs/add-provider.md", new::main),

@@ -8,6 +8,7 @@ mod exit;
 mod explain;
 mod home;
 mod input;
+mod reference;
 mod run;
 mod serve;
 mod session;
@@ -56,6 +57,8 @@ enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
+    /// Print the manual.
+    Man(reference::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -107,6 +110,7 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
             out.write_all(&script)?;
             Ok(Exit::Ok)
         }
+        Command::Man(args) => reference::man(&args, Cli::command(), out),
         Command::Demo(args) => block_on(demo::run(&args, out)),
         Command::Run(args) => block_on(run::run(&args, out)),
         Command::Status(args) => block_on(status::run(&args, out)),

@@ -8,6 +8,7 @@ mod exit;
 mod explain;
 mod home;
 mod input;
+mod journal;
 mod reference;
 mod run;
 mod serve;

@@ -20,6 +20,10 @@ pub(crate) const FILES: &[(&str, &str)] = &[
         "$FAILOVER_HOME/state/",
         "the store: sessions, health, leases, secrets; readable by its owner only (0700), one process owns it",
     ),
+    (
+        "$FAILOVER_HOME/decisions.jsonl",
+        "the last decisions, a line of JSON each, for `failover status`; set aside as `decisions.1.jsonl` at 1 MiB",
+    ),
 ];
 
 /// Prints the manual.

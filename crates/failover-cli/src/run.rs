@@ -1,6 +1,7 @@
 //! `failover run`: one prompt, whoever of the chain answers it.
 
 use crate::exit::{Exit, Failure};
+use crate::journal::Journal;
 use crate::show::{Form, NEXT, Show};
 use crate::{home, time};
 use clap::Args;
@@ -53,7 +54,8 @@ pub(crate) async fn run(args: &RunArgs, out: &mut (impl Write + Send)) -> Result
     let (store, warning) = home::open_or_memory().await;
     let form = if args.json || args.quiet { Form::Kept } else { Form::Lines };
     let show = Arc::new(Show::new(form, anstream::stderr()));
-    let built = Engine::builder(loaded).store(store).observer(Arc::clone(&show) as _).build().await;
+    let observer = Arc::new(Journal::new(&home::directory()?, Arc::clone(&show) as _));
+    let built = Engine::builder(loaded).store(store).observer(observer).build().await;
     let Setup { engine, warnings, .. } = built.map_err(|error| failure(&error))?;
     for warning in warning.iter().chain(&warnings) {
         let _ = writeln!(anstream::stderr(), "{NEXT}warning{NEXT:#}: {warning}");

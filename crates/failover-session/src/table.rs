@@ -200,6 +200,43 @@ impl Sessions {
         Err(SessionsError::Contended { session: name.to_owned() })
     }
 
+    /// Up to `limit` sessions of an agent behind `after`, in the order of the store's keys. Entries that cannot be read
+    /// are passed over; fewer than `limit` may come though more follow, and none means that there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError`] where the store fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: it only reads.
+    pub async fn list(
+        &self,
+        agent: &AgentId,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<(SessionId, SessionEntry)>, SessionsError> {
+        let prefix = Prefix::new(&["agent", agent.as_str(), "session"])?;
+        let mut after = match after {
+            Some(session) => Some(SessionKey::new(agent.clone(), session.clone()).key()?),
+            None => None,
+        };
+        loop {
+            let page = self.store.scan(&prefix, after.as_ref(), limit).await?;
+            let Some((last, _)) = page.last() else { return Ok(Vec::new()) };
+            after = Some(last.clone());
+            let read = |(key, found): &(Key, Versioned)| {
+                let session = SessionId::new(key.segments().last()?).ok()?;
+                Some((session, parse(key.as_str(), found).ok()?))
+            };
+            let list: Vec<_> = page.iter().filter_map(read).collect();
+            // A page of unreadable entries only is not the end.
+            if !list.is_empty() {
+                return Ok(list);
+            }
+        }
+    }
+
     /// Rolls the claims of dead runs back in every session of an agent; for the start of a process that owns its
     /// store. Returns how many entries were changed. Entries that cannot be read are passed over.
     ///

@@ -12,10 +12,12 @@ mod classify;
 mod demo;
 #[cfg(unix)]
 mod doctor;
+mod readme;
 mod run;
 #[cfg(unix)]
 mod serve;
 mod simulate;
+mod status;
 
 use failover::runner::SystemClock;
 use failover_testkit::upstream::Upstream;

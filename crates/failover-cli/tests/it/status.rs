@@ -1,0 +1,89 @@
+//! `failover status`: what is well, who is on a fallback, what was decided last; once, and live.
+
+use crate::World;
+use failover_testkit::upstream::Step;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+
+const LIMITED: &str = r#"{"error":{"message":"Rate limit reached for sk-fixture-0123456789abcdefghijklmn"}}"#;
+
+/// A world in which `first` is limited and the session `work` is on a fallback.
+fn limited() -> World {
+    let world = World::new();
+    world.upstream.script("one", [Step::json(429, LIMITED)]);
+    world.upstream.script("two", [Step::text("From two.")]);
+    assert_eq!(world.run(&["run", "--session", "work", "hi"]).out, "From two.\n");
+    world
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+// spec: A-23, S-13
+#[test]
+fn status_names_windows_sessions_on_fallback_and_the_last_decisions() {
+    let world = limited();
+    let shown = world.run(&["status"]);
+    for wanted in ["first:a", "rate_limit", "work", "second/two", "failed", "succeeded"] {
+        assert!(shown.out.contains(wanted), "{wanted} is missing: {}", shown.out);
+    }
+    assert!(shown.out.lines().all(|line| line.chars().count() <= 80), "{}", shown.out);
+    let shown = world.run(&["status", "--json"]).json();
+    assert_eq!(shown["sessions"][0]["session"], "work", "{shown}");
+    assert_eq!(shown["sessions"][0]["answering"], "second/two");
+    assert_eq!(shown["decisions"][0]["reason"], "rate_limit", "{shown}");
+    assert!(shown["decisions"][0]["at"].as_u64().unwrap() > 0);
+}
+
+// spec: U-4
+#[test]
+fn a_watch_shows_changes_of_other_processes_and_ends_when_interrupted() {
+    let world = World::new();
+    world.upstream.script("one", [Step::json(429, LIMITED)]);
+    world.upstream.script("two", [Step::text("From two.")]);
+    let mut child = world.spawn(&["status", "--watch", "--json"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["sessions"], Value::Array(Vec::new()));
+    assert_eq!(world.run(&["run", "--session", "work", "hi"]).out, "From two.\n");
+    // The reader that does not see it waits for ever, and the runner of tests ends it.
+    while next()["sessions"][0]["session"] != "work" {}
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// A terminal is needed: `script` of util-linux makes one.
+#[test]
+fn a_watch_on_a_terminal_gives_the_screen_back() {
+    let world = limited();
+    let watch = format!("{} status --watch", env!("CARGO_BIN_EXE_failover"));
+    let started = Command::new("script")
+        .args(["-qec", &watch, "/dev/null"])
+        .env("FAILOVER_HOME", world.home.path())
+        .env("TEST_KEY", crate::KEY)
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = started else {
+        assert!(std::env::vars().all(|(name, _)| name != "CI"), "the tests need `script`");
+        return;
+    };
+    let mut out = child.stdout.take().unwrap();
+    let (mut shown, mut buffer) = (String::new(), [0; 4096]);
+    while !shown.contains("Ctrl-C ends") {
+        let read = out.read(&mut buffer).unwrap();
+        assert!(read > 0, "it ended: {shown}");
+        shown.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    assert!(shown.contains("\u{1b}[?1049h"), "{shown}");
+    // What a terminal sends for Ctrl-C.
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"\x03").unwrap();
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("\u{1b}[?1049l"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}

@@ -70,11 +70,12 @@ pub(crate) async fn run(args: &DemoArgs, out: &mut (impl Write + Send)) -> Resul
         out.flush()?;
     }
     if !args.json {
+        let s = if total == 1 { "" } else { "s" };
         let (color, mark) =
             if wrong == 0 { (GOOD, "all went as told") } else { (BAD, "not all went as told") };
         writeln!(
             out,
-            "\n{color}{total} scenes, {mark}{color:#}. Next: `failover run --help`, or the README."
+            "\n{color}{total} scene{s}, {mark}{color:#}. Next: `failover run --help`, or the README."
         )?;
     }
     Ok(if wrong == 0 { Exit::Ok } else { Exit::Failed })

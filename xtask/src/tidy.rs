@@ -50,6 +50,9 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
             faults.0.push(format!("{file}: lacks `[lints] workspace = true`"));
         }
     }
+    for file in files.iter().filter(|file| file.ends_with(".md") && !file.starts_with("fixtures/")) {
+        links(file, &text(file)?, &files, &mut faults);
+    }
     readme(&mut faults)?;
     faults.into_outcome()?;
     println!("{} files are tidy", files.len());
@@ -96,6 +99,28 @@ fn stray(file: &str, source: &str, faults: &mut Faults) {
     for (at, line) in source.lines().enumerate() {
         if STRAY.iter().any(|(head, tail)| line.contains(&format!("{head}{tail}"))) {
             faults.0.push(format!("{file}:{}: a path of somebody's machine", at + 1));
+        }
+    }
+}
+
+/// Links between pages lead somewhere.
+fn links(file: &str, page: &str, files: &[String], faults: &mut Faults) {
+    let dir = file.rsplit_once('/').map_or("", |(dir, _)| dir);
+    for (at, line) in page.lines().enumerate() {
+        let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.contains("://") && !target.starts_with('#')) {
+            let path = target.split('#').next().unwrap_or_default();
+            let mut place: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
+            for part in path.split('/') {
+                match part {
+                    ".." => drop(place.pop()),
+                    part => place.push(part),
+                }
+            }
+            let place = place.join("/");
+            if !files.iter().any(|known| *known == place || known.starts_with(&format!("{place}/"))) {
+                faults.0.push(format!("{file}:{}: the link to {target} leads nowhere", at + 1));
+            }
         }
     }
 }

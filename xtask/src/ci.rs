@@ -1,11 +1,7 @@
 //! What the pipeline checks: the same at the desk.
 
 use crate::run::{Faults, Outcome, cargo, check, watch};
-<<<<<<< HEAD
-use crate::{layers, outside, rules, tidy};
-=======
-use crate::{keys, layers, rules, tidy};
->>>>>>> 78a3e14 (Generate the pages of the command line and of the config from the code, and print manual pages)
+use crate::{keys, layers, outside, rules, tidy};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 

@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// More changes than any feed keeps for a reader that does not read.
 const FLOOD: usize = 1_500;
 /// Far above what so many writes take on a slow disk.
-const FLOOD_PATIENCE: Duration = Duration::from_secs(120);
+const FLOOD_PATIENCE: Duration = Duration::from_mins(2);
 
 async fn next(feed: &mut ChangeStream) -> Result<Change, Fault> {
     match tokio::time::timeout(PATIENCE, poll_fn(|cx| feed.as_mut().poll_next(cx))).await {

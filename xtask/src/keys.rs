@@ -71,7 +71,12 @@ impl<'a> Place<'a> {
                 .and_then(Value::as_str);
             let type_name = self.type_of(property);
             let what = one_line(what.unwrap_or_default()) + &self.words(property);
-            let _ = writeln!(page, "| `{key}` | {} | {} |", type_name.replace('|', "\\|"), what.replace('|', "\\|"));
+            let _ = writeln!(
+                page,
+                "| `{key}` | {} | {} |",
+                type_name.replace('|', "\\|"),
+                what.replace('|', "\\|")
+            );
             let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
             inner.extend(self.objects(property, path));
         }
@@ -98,7 +103,9 @@ impl<'a> Place<'a> {
 
     fn type_of(&self, property: &'a Value) -> String {
         let value = self.resolve(property);
-        if let Some(forms) = ["anyOf", "oneOf"].iter().find_map(|name| value.get(name)).and_then(Value::as_array) {
+        if let Some(forms) =
+            ["anyOf", "oneOf"].iter().find_map(|name| value.get(name)).and_then(Value::as_array)
+        {
             let mut names: Vec<String> = forms.iter().map(|form| self.type_of(form)).collect();
             names.retain(|name| name != "null");
             names.dedup();
@@ -109,7 +116,8 @@ impl<'a> Place<'a> {
         }
         match value.get("type") {
             Some(Value::Array(types)) => {
-                let names: Vec<&str> = types.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect();
+                let names: Vec<&str> =
+                    types.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect();
                 names.iter().map(|name| self.named(name, value.as_object())).collect::<Vec<_>>().join(" | ")
             }
             Some(Value::String(name)) => self.named(name, value.as_object()),
@@ -122,7 +130,9 @@ impl<'a> Place<'a> {
         match name {
             "integer" => "whole number".to_owned(),
             "boolean" => "true or false".to_owned(),
-            "array" => inner("items").map_or("list".to_owned(), |items| format!("list of {}", self.type_of(items))),
+            "array" => {
+                inner("items").map_or("list".to_owned(), |items| format!("list of {}", self.type_of(items)))
+            }
             "object" => inner("additionalProperties")
                 .map_or("object".to_owned(), |values| format!("map to {}", self.type_of(values))),
             other => other.to_owned(),

@@ -53,7 +53,9 @@ impl Journal {
 
 /// An answer at the first attempt is what everybody expects, and would fill the file.
 fn expected(decision: &Decision) -> bool {
-    matches!(decision.kind, DecisionKind::CandidateSucceeded) && decision.position <= 1 && decision.attempts <= 1
+    matches!(decision.kind, DecisionKind::CandidateSucceeded)
+        && decision.position <= 1
+        && decision.attempts <= 1
 }
 
 impl DecisionObserver for Journal {

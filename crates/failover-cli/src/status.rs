@@ -78,7 +78,11 @@ fn standing(engine: &Engine, profile: &ProfileId, now: Timestamp) -> Standing {
         errors: stats.error_count(),
         last_used: stats.last_used(),
     };
-    let calm = |word| Standing { reason: None, until: None, ..out(word, failover::types::FailoverReason::Unclassified, now) };
+    let calm = |word| Standing {
+        reason: None,
+        until: None,
+        ..out(word, failover::types::FailoverReason::Unclassified, now)
+    };
     let mut found = match availability(&stats, None, now) {
         Availability::Cooling { until, reason, .. } => out("resting", reason, until),
         Availability::Disabled { until, reason } => out("disabled", reason, until),
@@ -130,14 +134,16 @@ async fn look(engine: &Engine) -> Result<Look, Failure> {
 
 /// Sessions that another model answers than the one selected.
 async fn on_fallback(engine: &Engine) -> Result<Vec<(SessionId, SessionStatus)>, Failure> {
-    let failed = |error: failover::session::SessionsError| Failure::new(Exit::State, crate::exit::chain(&error));
+    let failed =
+        |error: failover::session::SessionsError| Failure::new(Exit::State, crate::exit::chain(&error));
     let (mut found, mut seen, mut after) = (Vec::new(), 0, None);
     while seen < SESSIONS.1 && found.len() < SESSIONS.0 {
         let page = engine.sessions().list(engine.agent(), after.as_ref(), PAGE).await.map_err(failed)?;
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         seen += page.len();
-        let standing = page.into_iter().map(|(id, entry)| (id, status(&entry, None, &ProbePolicy::default())));
+        let standing =
+            page.into_iter().map(|(id, entry)| (id, status(&entry, None, &ProbePolicy::default())));
         found.extend(standing.filter(|(_, status)| status.answering.is_some()));
     }
     found.truncate(SESSIONS.0);
@@ -163,7 +169,11 @@ pub(crate) async fn run(args: &StatusArgs, out: &mut (impl Write + Send)) -> Res
         if live {
             // From the top, each line cleared behind its end, and what is left below.
             let text = String::from_utf8_lossy(&page).replace('\n', "\u{1b}[K\n");
-            write!(out, "\u{1b}[H{text}\u{1b}[K\n{DIM}every {} s; Ctrl-C ends{DIM:#}\u{1b}[K\u{1b}[J", args.every)?;
+            write!(
+                out,
+                "\u{1b}[H{text}\u{1b}[K\n{DIM}every {} s; Ctrl-C ends{DIM:#}\u{1b}[K\u{1b}[J",
+                args.every
+            )?;
         } else {
             out.write_all(&page)?;
         }
@@ -196,7 +206,10 @@ fn show(look: &Look, json: bool, out: &mut impl Write) -> Result<(), Failure> {
         return Ok(());
     }
     if look.profiles.is_empty() {
-        writeln!(out, "no credentials: set a provider's variable (OPENAI_API_KEY), or name one in the config")?;
+        writeln!(
+            out,
+            "no credentials: set a provider's variable (OPENAI_API_KEY), or name one in the config"
+        )?;
     } else {
         let mut table = table(["profile", "state", "why", "until"]);
         for (_, profile, standing) in &look.profiles {

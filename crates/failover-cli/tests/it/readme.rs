@@ -6,7 +6,8 @@ use crate::{Ended, binary};
 use std::path::Path;
 
 const SCENES: [&str; 2] = ["both-limited", "user-pick"];
-const HEAD: &str = "<!-- The record of the demo: UPDATE_DOCS=1 cargo nextest run -p failover-cli readme -->\n```text\n";
+const HEAD: &str =
+    "<!-- The record of the demo: UPDATE_DOCS=1 cargo nextest run -p failover-cli readme -->\n```text\n";
 const TAIL: &str = "```\n<!-- End of the record. -->";
 
 /// Every duration replaced by a sign: they differ from run to run.

@@ -31,7 +31,17 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     }
     let turns = mapper.turns.iter().map(Turn::fields).collect::<Result<Vec<_>, _>>()?;
     body.put("messages", &turns)?;
-    let tools = request.tools.iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    let mut tools = request
+        .tools
+        .iter()
+        .map(|given| tool(given).and_then(|fields| Json::of(&fields)))
+        .collect::<Result<Vec<_>, _>>()?;
+    // The vendor's own tools stand beside the functions.
+    for own in request.opaque.iter().filter(|opaque| opaque.name == "tools") {
+        if mapper.is_at_home(own) {
+            tools.extend(serde_json::from_str::<Vec<Json>>(own.value.as_str()).unwrap_or_default());
+        }
+    }
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
@@ -41,8 +51,13 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if !request.stop.is_empty() {
         body.put("stop_sequences", &request.stop)?;
     }
+    let own = |name: &str| {
+        request.opaque.iter().any(|opaque| opaque.name == name && opaque.origin.is_target_of(scope))
+    };
     match &request.response_format {
         None => {}
+        // Who wrote it for this API wrote the format into it.
+        Some(ResponseFormat::JsonSchema { .. }) if own("output_config") => {}
         Some(ResponseFormat::JsonObject) => mapper.lose("response_format", LossReason::NoPlace),
         Some(ResponseFormat::JsonSchema { schema, .. }) => {
             let mut format = Fields::default();
@@ -53,13 +68,14 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
             body.put("output_config", &config)?;
         }
     }
-    if request.effort.is_some_and(|effort| effort != Effort::None) {
+    let told = own("thinking") || own("output_config");
+    if request.effort.is_some_and(|effort| effort != Effort::None) && !told {
         // Which field says it, and which others it forbids, differs from model to model: callers who know their
         // model send `thinking` as an opaque field.
         mapper.lose("effort", LossReason::NoPlace);
     }
     body.put("stream", &request.stream)?;
-    for opaque in &request.opaque {
+    for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
         if body.has(&opaque.name) {
             mapper.lose(&opaque.name, LossReason::NoPlace);
         } else if mapper.is_at_home(opaque) {
@@ -199,12 +215,11 @@ impl Mapper<'_> {
         let mut content = Vec::new();
         for part in &result.parts {
             match part {
-                Part::Text(_) | Part::Image(_) => content.extend(self.part(part)?),
+                Part::Text(_) | Part::Image(_) | Part::Opaque(_) => content.extend(self.part(part)?),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
                     self.lose("tool call inside a tool result", LossReason::NoPlace);
                 }
                 Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
-                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
             }
         }
         let mut block = Fields::default();

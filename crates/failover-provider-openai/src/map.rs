@@ -27,7 +27,17 @@ pub(crate) fn map(
     let mut body = Fields::default();
     body.put("model", scope.model.model())?;
     body.put("messages", &mapper.messages)?;
-    let tools = request.tools.iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    let mut tools = request
+        .tools
+        .iter()
+        .map(|given| tool(given).and_then(|fields| Json::of(&fields)))
+        .collect::<Result<Vec<_>, _>>()?;
+    // The vendor's own tools stand beside the functions.
+    for own in request.opaque.iter().filter(|opaque| opaque.name == "tools") {
+        if mapper.is_at_home(own) {
+            tools.extend(serde_json::from_str::<Vec<Json>>(own.value.as_str()).unwrap_or_default());
+        }
+    }
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
@@ -54,7 +64,7 @@ pub(crate) fn map(
     if request.stream && facts.ask_for_usage {
         body.put("stream_options", &json!({"include_usage": true}))?;
     }
-    for opaque in &request.opaque {
+    for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
         if body.has(&opaque.name) {
             mapper.lose(&opaque.name, LossReason::NoPlace);
         } else if mapper.is_at_home(opaque) {
@@ -120,6 +130,11 @@ impl Mapper<'_> {
                     fields.put("content", &texts.join("\n"))?;
                     self.messages.push(fields);
                 }
+                Part::Opaque(own) if is_content(own) => {
+                    if self.is_at_home(own) {
+                        content.extend(serde_json::from_str::<Value>(own.value.as_str()).ok());
+                    }
+                }
                 Part::Reasoning { proof: Some(proof), .. } | Part::Opaque(proof) => {
                     if self.is_at_home(proof) && !extra.has(&proof.name) {
                         extra.put(&proof.name, &proof.value)?;
@@ -134,7 +149,7 @@ impl Mapper<'_> {
             fields.put("role", role(message.role))?;
             match content.as_slice() {
                 [] => fields.put("content", &Value::Null)?,
-                [one] if one.get("text").is_some() => {
+                [one] if one.get("type").and_then(Value::as_str) == Some("text") => {
                     fields.put("content", one.get("text").unwrap_or(one))?;
                 }
                 many => fields.put("content", many)?,
@@ -160,6 +175,15 @@ impl Mapper<'_> {
         json!({"id": self.ids.get(&call.id), "type": "function",
                "function": {"name": call.name, "arguments": call.arguments}})
     }
+}
+
+/// Whether it is a part of the content, which says so itself, and not a field of the message.
+fn is_content(own: &Opaque) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        r#type: String,
+    }
+    serde_json::from_str::<Kind>(own.value.as_str()).is_ok_and(|kind| kind.r#type == own.name)
 }
 
 fn role(role: Role) -> &'static str {

@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
 use failover::types::{Clock, FailoverReason, ModelRef, Timestamp};
 use serde::Serialize;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// How many decisions are kept.
@@ -59,28 +59,42 @@ pub(crate) struct Board {
     clock: Arc<dyn Clock>,
     metrics: Metrics,
     kept: Mutex<Kept>,
-    known: RwLock<Arc<HashSet<String>>>,
+    known: RwLock<HashMap<ModelRef, Arc<str>>>,
+    other: Arc<str>,
+    none: Arc<str>,
 }
 
 impl Board {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, metrics: Metrics::default(), kept: Mutex::default(), known: RwLock::default() }
+        Self {
+            clock,
+            metrics: Metrics::default(),
+            kept: Mutex::default(),
+            known: RwLock::default(),
+            other: "other".into(),
+            none: "none".into(),
+        }
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Says which models may be named in metrics.
-    pub(crate) fn set_known(&self, known: HashSet<String>) {
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+    /// Says which models may be named in metrics: what clients make up may not.
+    pub(crate) fn set_known(&self, known: &BTreeSet<ModelRef>) {
+        let names = known.iter().map(|model| (model.clone(), model.to_string().into())).collect();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// The model's name in metrics.
-    pub(crate) fn label(&self, model: &ModelRef) -> String {
-        let name = model.to_string();
-        let known = Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner));
-        if known.contains(&name) { name } else { "other".to_owned() }
+    pub(crate) fn label(&self, model: &ModelRef) -> Arc<str> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(known.get(model).unwrap_or(&self.other))
+    }
+
+    /// The label where nobody answered, or no route was found.
+    pub(crate) fn nobody(&self) -> Arc<str> {
+        Arc::clone(&self.none)
     }
 
     /// The last decisions after this number, newest first.
@@ -126,12 +140,12 @@ fn show(noted: &Noted) -> Shown {
 impl DecisionObserver for Board {
     fn on_decision(&self, decision: &Decision) {
         let plain = decision.kind == DecisionKind::CandidateSucceeded && decision.reason.is_none();
-        let reason = decision.reason.map_or("none", FailoverReason::as_str);
-        self.metrics.decided(decision.kind.name(), &self.label(&decision.candidate), reason);
-        // What went as it should would push out what people look for.
+        // What went as it should is counted as a request, and would push out here what people look for.
         if plain {
             return;
         }
+        let reason = decision.reason.map_or("none", FailoverReason::as_str);
+        self.metrics.decided(decision.kind.name(), &self.label(&decision.candidate), reason);
         let at = self.clock.now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;

@@ -192,7 +192,7 @@ impl Recipe {
         let Setup { engine, mut warnings, .. } = builder.build().await?;
         let (routes, more) = Routes::new(&loaded, &engine)?;
         warnings.extend(more);
-        board.set_known(routes.known());
+        board.set_known(routes.models());
         Ok((State { engine, settings, routes }, warnings))
     }
 }

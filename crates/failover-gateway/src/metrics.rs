@@ -1,7 +1,7 @@
 //! Counters for Prometheus, in its text format. Labels are bounded: a name that a client made up counts as `other`.
 
 use failover::types::millis;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,6 @@ const MAX_SERIES: usize = 2_000;
 /// A family of counters, by labels.
 #[derive(Debug, Default)]
 struct Counters(Mutex<BTreeMap<String, u64>>);
-
-/// A family of histograms, by labels.
-#[derive(Debug, Default)]
-struct Times(Mutex<BTreeMap<String, Classes>>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Classes {
@@ -63,41 +59,48 @@ impl Counters {
     }
 
     fn write(&self, name: &str, help: &str, out: &mut String) {
-        head(name, help, "counter", out);
-        for (labels, count) in &*lock(&self.0) {
-            let _ = writeln!(out, "{name}{{{labels}}} {count}");
-        }
+        write_counts(name, help, &lock(&self.0), out);
     }
 }
 
-impl Times {
-    fn add(&self, pairs: &[(&str, &str)], time: Duration) {
-        let (labels, ms) = (labels(pairs), millis(time));
-        let mut series = lock(&self.0);
-        if !series.contains_key(&labels) && series.len() >= MAX_SERIES {
-            return;
-        }
-        let classes = series.entry(labels).or_default();
-        if let Some((count, _)) = classes.counts.iter_mut().zip(BOUNDS).find(|(_, bound)| ms <= *bound) {
+impl Classes {
+    fn add(&mut self, time: Duration) {
+        let ms = millis(time);
+        if let Some((count, _)) = self.counts.iter_mut().zip(BOUNDS).find(|(_, bound)| ms <= *bound) {
             *count += 1;
         }
-        classes.count += 1;
-        classes.sum_ms = classes.sum_ms.saturating_add(ms);
+        self.count += 1;
+        self.sum_ms = self.sum_ms.saturating_add(ms);
     }
 
-    fn write(&self, name: &str, help: &str, out: &mut String) {
-        head(name, help, "histogram", out);
-        for (labels, classes) in &*lock(&self.0) {
-            let comma = if labels.is_empty() { "" } else { "," };
-            let mut sum = 0;
-            for (count, bound) in classes.counts.iter().zip(BOUNDS) {
-                sum += count;
-                let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{}\"}} {sum}", seconds(bound));
-            }
-            let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {}", classes.count);
-            let _ = writeln!(out, "{name}_sum{{{labels}}} {}", seconds(classes.sum_ms));
-            let _ = writeln!(out, "{name}_count{{{labels}}} {}", classes.count);
+    fn merge(&mut self, other: &Self) {
+        for (own, more) in self.counts.iter_mut().zip(other.counts) {
+            *own += more;
         }
+        self.count += other.count;
+        self.sum_ms = self.sum_ms.saturating_add(other.sum_ms);
+    }
+}
+
+fn write_counts(name: &str, help: &str, series: &BTreeMap<String, u64>, out: &mut String) {
+    head(name, help, "counter", out);
+    for (labels, count) in series {
+        let _ = writeln!(out, "{name}{{{labels}}} {count}");
+    }
+}
+
+fn write_times(name: &str, help: &str, series: &BTreeMap<String, Classes>, out: &mut String) {
+    head(name, help, "histogram", out);
+    for (labels, classes) in series {
+        let comma = if labels.is_empty() { "" } else { "," };
+        let mut sum = 0;
+        for (count, bound) in classes.counts.iter().zip(BOUNDS) {
+            sum += count;
+            let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{}\"}} {sum}", seconds(bound));
+        }
+        let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {}", classes.count);
+        let _ = writeln!(out, "{name}_sum{{{labels}}} {}", seconds(classes.sum_ms));
+        let _ = writeln!(out, "{name}_count{{{labels}}} {}", classes.count);
     }
 }
 
@@ -127,20 +130,27 @@ impl Drop for Held {
     }
 }
 
-/// What a finished request counts for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Finished<'a> {
-    pub(crate) dialect: &'a str,
-    pub(crate) route: &'a str,
+/// What tells finished requests apart. One look-up accounts for a request; the families are made from it when they are
+/// read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Finished {
+    pub(crate) dialect: &'static str,
+    pub(crate) route: Arc<str>,
     /// Who answered; `none` where nobody did.
-    pub(crate) model: &'a str,
-    pub(crate) outcome: &'a str,
+    pub(crate) model: Arc<str>,
+    pub(crate) outcome: &'static str,
     pub(crate) status: u16,
-    pub(crate) took: Duration,
-    pub(crate) first_content: Option<Duration>,
-    pub(crate) tokens: Option<(u64, u64)>,
     /// Whether another model than the first answered.
     pub(crate) fallback: bool,
+}
+
+/// What they come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    count: u64,
+    took: Classes,
+    first_content: Classes,
+    tokens: (u64, u64),
 }
 
 /// A profile's state when the numbers are read.
@@ -155,15 +165,11 @@ pub(crate) struct ProfileState {
 /// Every number of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Counters,
-    fallbacks: Counters,
+    requests: Mutex<HashMap<Finished, Sums>>,
     decisions: Counters,
-    attempts: Counters,
-    tokens: Counters,
+    attempts: Mutex<HashMap<String, u64>>,
     rescues: Counters,
     reloads: Counters,
-    durations: Times,
-    first_content: Times,
     refused: AtomicU64,
     connections: Arc<AtomicI64>,
     in_flight: Arc<AtomicI64>,
@@ -203,63 +209,90 @@ impl Metrics {
     }
 
     pub(crate) fn attempted(&self, model: &str) {
-        self.attempts.add(&[("model", model)], 1);
+        let mut attempts = lock(&self.attempts);
+        if let Some(count) = attempts.get_mut(model) {
+            *count += 1;
+        } else if attempts.len() < MAX_SERIES {
+            attempts.insert(model.to_owned(), 1);
+        }
     }
 
-    pub(crate) fn finished(&self, done: &Finished<'_>) {
-        let status = done.status.to_string();
-        self.requests.add(
-            &[
-                ("dialect", done.dialect),
-                ("route", done.route),
-                ("model", done.model),
-                ("outcome", done.outcome),
+    pub(crate) fn finished(
+        &self,
+        done: Finished,
+        took: Duration,
+        first_content: Option<Duration>,
+        tokens: Option<(u64, u64)>,
+    ) {
+        let mut requests = lock(&self.requests);
+        if requests.len() >= MAX_SERIES && !requests.contains_key(&done) {
+            return;
+        }
+        let sums = requests.entry(done).or_default();
+        sums.count += 1;
+        sums.took.add(took);
+        if let Some(first) = first_content {
+            sums.first_content.add(first);
+        }
+        let (input, output) = tokens.unwrap_or_default();
+        sums.tokens = (sums.tokens.0.saturating_add(input), sums.tokens.1.saturating_add(output));
+    }
+
+    /// The families of finished requests.
+    fn write_requests(&self, out: &mut String) {
+        let (mut requests, mut fallbacks, mut tokens) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (mut durations, mut firsts) =
+            (BTreeMap::<String, Classes>::new(), BTreeMap::<String, Classes>::new());
+        for (done, sums) in &*lock(&self.requests) {
+            let Finished { dialect, route, model, outcome, status, fallback } = done;
+            let status = status.to_string();
+            let all = [
+                ("dialect", *dialect),
+                ("route", route),
+                ("model", model),
+                ("outcome", outcome),
                 ("status", &status),
-            ],
-            1,
-        );
-        self.durations.add(&[("dialect", done.dialect), ("route", done.route)], done.took);
-        if let Some(first) = done.first_content {
-            self.first_content.add(&[("dialect", done.dialect), ("route", done.route)], first);
+            ];
+            *requests.entry(labels(&all)).or_default() += sums.count;
+            if *fallback {
+                *fallbacks.entry(labels(&[("route", route), ("model", model)])).or_default() += sums.count;
+            }
+            for (kind, count) in [("input", sums.tokens.0), ("output", sums.tokens.1)] {
+                if count > 0 {
+                    *tokens.entry(labels(&[("model", model), ("kind", kind)])).or_default() += count;
+                }
+            }
+            let place = labels(&[("dialect", dialect), ("route", route)]);
+            durations.entry(place.clone()).or_default().merge(&sums.took);
+            if sums.first_content.count > 0 {
+                firsts.entry(place).or_default().merge(&sums.first_content);
+            }
         }
-        if let Some((input, output)) = done.tokens {
-            self.tokens.add(&[("model", done.model), ("kind", "input")], input);
-            self.tokens.add(&[("model", done.model), ("kind", "output")], output);
-        }
-        if done.fallback {
-            self.fallbacks.add(&[("route", done.route), ("model", done.model)], 1);
-        }
+        write_counts("failover_requests_total", "Requests by how they ended.", &requests, out);
+        let help = "Requests that another model than the first answered.";
+        write_counts("failover_fallbacks_total", help, &fallbacks, out);
+        write_counts("failover_tokens_total", "Tokens of the answers that were served.", &tokens, out);
+        let help = "From the request to the end of its answer.";
+        write_times("failover_request_duration_seconds", help, &durations, out);
+        let help = "From the request to its first content.";
+        write_times("failover_first_content_seconds", help, &firsts, out);
     }
 
     /// Everything, as Prometheus reads it.
     pub(crate) fn render(&self, profiles: &[ProfileState]) -> String {
         let mut out = String::with_capacity(8 * 1024);
         let out_ref = &mut out;
-        self.requests.write("failover_requests_total", "Requests by how they ended.", out_ref);
-        self.fallbacks.write(
-            "failover_fallbacks_total",
-            "Requests that another model than the first answered.",
-            out_ref,
-        );
-        self.attempts.write("failover_attempts_total", "Attempts at models.", out_ref);
+        self.write_requests(out_ref);
+        let attempts = lock(&self.attempts);
+        let attempts = attempts.iter().map(|(model, count)| (labels(&[("model", model)]), *count)).collect();
+        write_counts("failover_attempts_total", "Attempts at models.", &attempts, out_ref);
         self.decisions.write("failover_decisions_total", "Decisions of runs.", out_ref);
-        self.tokens.write("failover_tokens_total", "Tokens of the answers that were served.", out_ref);
         self.rescues.write(
             "failover_rescues_total",
             "Streams that broke off and were to be rescued.",
             out_ref,
         );
         self.reloads.write("failover_reloads_total", "Reloads of the config.", out_ref);
-        self.durations.write(
-            "failover_request_duration_seconds",
-            "From the request to the end of its answer.",
-            out_ref,
-        );
-        self.first_content.write(
-            "failover_first_content_seconds",
-            "From the request to its first content.",
-            out_ref,
-        );
         let refused = self.refused.load(Ordering::Relaxed);
         head("failover_connections_refused_total", "Connections beyond the bound.", "counter", out_ref);
         let _ = writeln!(out_ref, "failover_connections_refused_total {refused}");
@@ -295,18 +328,28 @@ mod tests {
         let metrics = Metrics::default();
         metrics.decided("skip", "a/b", "with \"quotes\"\nand lines");
         metrics.decided("skip", "a/b", "with \"quotes\"\nand lines");
-        metrics.durations.add(&[("route", "x")], Duration::from_millis(30));
-        metrics.durations.add(&[("route", "x")], Duration::from_hours(1));
+        let done = Finished {
+            dialect: "chat",
+            route: "x".into(),
+            model: "a/b".into(),
+            outcome: "answered",
+            status: 200,
+            fallback: true,
+        };
+        metrics.finished(done.clone(), Duration::from_millis(30), None, Some((3, 0)));
+        metrics.finished(done, Duration::from_hours(1), None, Some((4, 0)));
         let text = metrics.render(&[]);
         assert!(text.contains(
             "failover_decisions_total{decision=\"skip\",model=\"a/b\",reason=\"with \\\"quotes\\\"\\nand lines\"} 2\n"
         ));
         for line in [
-            "failover_request_duration_seconds_bucket{route=\"x\",le=\"0.025\"} 0",
-            "failover_request_duration_seconds_bucket{route=\"x\",le=\"0.05\"} 1",
-            "failover_request_duration_seconds_bucket{route=\"x\",le=\"300\"} 1",
-            "failover_request_duration_seconds_bucket{route=\"x\",le=\"+Inf\"} 2",
-            "failover_request_duration_seconds_sum{route=\"x\"} 3600.03",
+            "failover_request_duration_seconds_bucket{dialect=\"chat\",route=\"x\",le=\"0.025\"} 0",
+            "failover_request_duration_seconds_bucket{dialect=\"chat\",route=\"x\",le=\"0.05\"} 1",
+            "failover_request_duration_seconds_bucket{dialect=\"chat\",route=\"x\",le=\"300\"} 1",
+            "failover_request_duration_seconds_bucket{dialect=\"chat\",route=\"x\",le=\"+Inf\"} 2",
+            "failover_tokens_total{model=\"a/b\",kind=\"input\"} 7",
+            "failover_fallbacks_total{route=\"x\",model=\"a/b\"} 2",
+            "failover_request_duration_seconds_sum{dialect=\"chat\",route=\"x\"} 3600.03",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

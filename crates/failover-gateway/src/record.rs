@@ -64,11 +64,6 @@ pub(crate) struct Record {
     status: StatusCode,
 }
 
-/// A request of which nothing is known yet.
-fn unknown() -> Arc<str> {
-    "none".into()
-}
-
 impl Record {
     pub(crate) fn begin(gateway: &Gateway, dialect: ClientDialect) -> Self {
         Self {
@@ -78,7 +73,7 @@ impl Record {
             begun: gateway.clock().now(),
             caller: None,
             requested: String::new(),
-            route: unknown(),
+            route: gateway.board().nobody(),
             session: None,
             stream: false,
             parent: None,
@@ -144,18 +139,18 @@ impl Drop for Record {
         let now = self.gateway.clock().now();
         let took = now.since(self.begun);
         let first_content = self.first_content.map(|at| at.since(self.begun));
-        let label = self.served.as_ref().map(|(model, _)| self.gateway.board().label(model));
-        self.gateway.metrics().finished(&Finished {
+        let (board, metrics) = (self.gateway.board(), self.gateway.metrics());
+        let model = self.served.as_ref().map_or_else(|| board.nobody(), |(model, _)| board.label(model));
+        let done = Finished {
             dialect: self.dialect.as_str(),
-            route: &self.route,
-            model: label.as_deref().unwrap_or("none"),
+            route: Arc::clone(&self.route),
+            model,
             outcome: self.outcome.as_str(),
             status: self.status.as_u16(),
-            took,
-            first_content,
-            tokens: self.usage.map(|usage| (usage.input, usage.output)),
             fallback: self.fallback,
-        });
+        };
+        let tokens = self.usage.map(|usage| (usage.input, usage.output));
+        metrics.finished(done, took, first_content, tokens);
         if tracing::enabled!(target: "failover_gateway::access", tracing::Level::INFO) {
             let served = self.served.as_ref().map(|(model, _)| model.to_string());
             tracing::info!(

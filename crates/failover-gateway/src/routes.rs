@@ -201,11 +201,6 @@ impl Routes {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Named>> {
         self.named.values().chain(&self.any)
     }
-
-    /// Names that may stand in metrics: what clients invent may not.
-    pub(crate) fn known(&self) -> HashSet<String> {
-        self.models.iter().map(ToString::to_string).collect()
-    }
 }
 
 /// Models that the operator says take a begun answer.

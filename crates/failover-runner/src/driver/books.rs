@@ -86,6 +86,19 @@ impl Books {
         drop(busy);
     }
 
+    /// Writes what the store has not seen of one profile and its provider.
+    pub(super) async fn write_of(self: Arc<Self>, profile: &ProfileId, model: &ModelRef) {
+        for unwritten in self.health.unwritten() {
+            let concerned = match &unwritten.subject {
+                Subject::Profile(id) => id == profile,
+                Subject::Provider(id) => id == model.provider(),
+            };
+            if concerned && let Err(error) = self.write(&unwritten).await {
+                tracing::warn!(%error, "health cannot be written to the store; it is kept and tried again");
+            }
+        }
+    }
+
     async fn write(&self, unwritten: &Unwritten) -> Result<(), StoreError> {
         let Ok(key) = usage_key(&self.agent, &unwritten.subject) else { return Ok(()) };
         let mut current = self.store.get(&key).await?;

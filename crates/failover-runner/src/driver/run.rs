@@ -156,8 +156,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
                 Step::Record(step) => {
                     let session = self.spec.session.as_ref();
                     let answer = self.inner.health.record(&step, session, self.inner.clock.now());
-                    self.let_go().await;
-                    self.flush().await;
+                    self.tell_the_store().await;
                     Event::Recorded(answer)
                 }
                 Step::Release => {
@@ -268,10 +267,20 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         }
     }
 
-    async fn flush(&mut self) {
-        if let Some(books) = &self.inner.books {
-            self.patience.within(Box::pin(Arc::clone(books).flush()), |()| None).await;
-        }
+    /// Writes what was recorded, and gives the lease back only then: whoever has it next must know (requirement A-26).
+    async fn tell_the_store(&mut self) {
+        let held = self.lease.take();
+        let Some(books) = self.inner.books.as_ref().map(Arc::clone) else { return };
+        let held = held.filter(|held| held.shared);
+        let held = held.map(|held| (held.profile, held.model, self.spec.run.to_string()));
+        let work = async move {
+            if let Some((profile, model, holder)) = held {
+                Arc::clone(&books).write_of(&profile, &model).await;
+                Arc::clone(&books).give_back(profile, model, holder).await;
+            }
+            books.flush().await;
+        };
+        self.patience.within(Box::pin(work), |()| None).await;
     }
 
     async fn wait(&mut self, wait: WaitStep) {

@@ -2,6 +2,7 @@
 
 use crate::common::{CONFIG, Scripted, T0, engine, turn};
 use failover::chain::{FallbacksKind, SelectionSource};
+use failover::provider::ChatRequest;
 use failover::runner::Fate;
 use failover::runner::plan::Skip;
 use failover::session::{SessionKey, select_user};
@@ -67,6 +68,41 @@ async fn a_choice_of_a_person_is_asked_alone() {
     let explained = engine.explain(&turn("s")).await.unwrap();
     assert_eq!(*explained.chain.selection().source(), SelectionSource::UserOverride);
     assert_eq!(explained.plan.candidates.len(), 1);
+}
+
+// spec: H-7, S-3
+#[tokio::test]
+async fn a_choice_of_a_person_needs_no_configured_model() {
+    let clock = Arc::new(ManualClock::new(T0));
+    let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+    let config = "{ models: { providers: { openai: { apiKey: '${OPENAI_API_KEY}' } } } }";
+    let engine = engine(config, store, Arc::clone(&clock) as _, &[Scripted::new("openai", false)]).await;
+    let error = engine.chat(&turn("s")).await.unwrap_err();
+    assert!(error.to_string().contains("no model is configured"), "{error}");
+    let key = SessionKey::new(AgentId::main(), SessionId::new("s").unwrap());
+    let choice = "openai/b".parse().unwrap();
+    let chosen = engine.sessions().update(&key, |entry| Some(select_user(entry, &choice, clock.now()))).await;
+    assert!(chosen.unwrap().1);
+    assert_eq!(engine.chat(&turn("s")).await.unwrap().model.to_string(), "openai/b");
+    let explained = engine.explain(&turn("s")).await.unwrap();
+    assert_eq!(*explained.chain.selection().source(), SelectionSource::UserOverride);
+}
+
+// spec: H-11
+#[tokio::test]
+async fn a_prompt_that_cannot_fit_is_not_sent_to_a_small_window() {
+    let clock = Arc::new(ManualClock::new(T0));
+    let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+    let config = "{ agents: { defaults: { model: { primary: 'anthropic/a', fallbacks: ['openai/b'] } } },
+        models: { providers: { anthropic: { models: [{ id: 'a', contextWindow: 1000 }] } } } }";
+    let (small, large) = (Scripted::new("anthropic", false), Scripted::new("openai", false));
+    let adapters = [Arc::clone(&small), Arc::clone(&large)];
+    let engine = engine(config, store, Arc::clone(&clock) as _, &adapters).await;
+    let mut turn = turn("s");
+    turn.request = ChatRequest::prompt("word ".repeat(2_000));
+    let answer = engine.chat(&turn).await.unwrap();
+    assert_eq!((answer.model.to_string().as_str(), small.calls()), ("openai/b", 0));
+    assert!(answer.trail[0].to_string().contains("context_window"), "{}", answer.trail[0]);
 }
 
 // spec: H-12, R-1, R-18

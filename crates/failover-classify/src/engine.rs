@@ -262,6 +262,14 @@ impl Classifier {
         let status = signal
             .status
             .filter(|status| *status >= 400)
+            // A relay's 5xx around the 4xx that it was answered with.
+            .map(|status| {
+                if status >= 500 {
+                    fields.status().filter(|inner| *inner < 500).unwrap_or(status)
+                } else {
+                    status
+                }
+            })
             .or_else(|| {
                 signal.code.and_then(|code| code.parse().ok()).filter(|code| (400..600).contains(code))
             })

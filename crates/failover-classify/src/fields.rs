@@ -48,7 +48,7 @@ const STATUS_KEYS: [&str; 10] = [
 ];
 
 /// Words that a status follows, without a colon.
-const STATUS_WORDS: [&str; 39] = [
+const STATUS_WORDS: [&str; 41] = [
     "error code",
     "status code",
     "statuscode",
@@ -88,6 +88,8 @@ const STATUS_WORDS: [&str; 39] = [
     "ошибка",
     "reason",
     "last status",
+    "cause",
+    "caused by",
 ];
 
 /// Words that follow a status.

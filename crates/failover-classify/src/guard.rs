@@ -11,6 +11,12 @@
 //!
 //! A text that is not clearly one of these is an error: to miss a failure costs more than to see one too many.
 
+mod code;
+mod speech;
+
+use code::is_code;
+use speech::{is_answer, is_definition, is_note, is_question};
+
 /// No more of a text is looked at.
 const FRONT: usize = 2048;
 /// Nor more lines.
@@ -42,7 +48,7 @@ pub(crate) fn is_speech(text: &str) -> bool {
 
 /// Whether the text has the shape of an error: it begins as one, quotes a status, or holds an error object or a trace.
 pub(crate) fn reports(text: &str) -> bool {
-    const BEGINS: [&str; 23] = [
+    const BEGINS: &[&str] = &[
         "error",
         "[error",
         "err:",
@@ -67,7 +73,7 @@ pub(crate) fn reports(text: &str) -> bool {
         "event:",
         "panic",
     ];
-    const HOLDS: [&str; 16] = [
+    const HOLDS: &[&str] = &[
         "error:",
         "exception:",
         "error code",
@@ -118,7 +124,7 @@ fn starts_with_any(text: &str, list: &[&str]) -> bool {
 
 /// A stack trace: what it was thrown with is an error.
 fn is_trace(text: &str) -> bool {
-    const SIGNS: [&str; 7] = [
+    const SIGNS: &[&str] = &[
         "traceback (most recent call last)",
         "\n    at ",
         "\nat ",
@@ -132,11 +138,11 @@ fn is_trace(text: &str) -> bool {
 
 /// `feat(x): …`, `* fix: …`, `1a2b3c4 docs: …`, a merge, a diff's line.
 fn is_commit(line: &str) -> bool {
-    const KINDS: [&str; 16] = [
+    const KINDS: &[&str] = &[
         "feat", "fix", "chore", "docs", "doc", "refactor", "test", "tests", "style", "perf", "ci", "build",
-        "revert", "deps", "hotfix", "release",
+        "revert", "deps", "hotfix", "release", "wip",
     ];
-    const BEGINS: [&str; 9] = [
+    const BEGINS: &[&str] = &[
         "merge pull request #",
         "merge branch ",
         "merge remote-tracking",
@@ -159,7 +165,7 @@ fn is_commit(line: &str) -> bool {
         }
         return !reports(rest);
     }
-    if starts_with_any(rest, &BEGINS) {
+    if starts_with_any(rest, BEGINS) {
         return true;
     }
     let word = rest.len() - rest.trim_start_matches(|ch: char| ch.is_ascii_lowercase()).len();
@@ -174,14 +180,29 @@ fn is_commit(line: &str) -> bool {
         }
     }
     // A subject without a kind: `fix billing page when …`, `add tests for …`.
-    const VERBS: [&str; 7] =
-        ["fix ", "add tests", "add support", "add handling", "add a ", "add retr", "treat "];
-    VERBS.iter().any(|verb| rest.starts_with(verb)) && !rest.starts_with("fix external")
+    const VERBS: &[&str] = &[
+        "fix ",
+        "add tests",
+        "add support",
+        "add handling",
+        "add retr",
+        "treat ",
+        "update error",
+        "remove dead",
+        "remove unused",
+        "improve ",
+        "prevent ",
+    ];
+    let numbered = rest
+        .strip_suffix(')')
+        .and_then(|rest| rest.rsplit_once(" (#"))
+        .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    numbered || starts_with_any(rest, VERBS) && !starts(rest, "fix external")
 }
 
 /// A line of a test runner.
 fn is_test_run(text: &str, line: &str) -> bool {
-    const BEGINS: [&str; 13] = [
+    const BEGINS: &[&str] = &[
         "✓",
         "✔",
         "√",
@@ -196,7 +217,10 @@ fn is_test_run(text: &str, line: &str) -> bool {
         "collected ",
         "running ",
     ];
-    if starts_with_any(line, &BEGINS) {
+    if (line.starts_with("PASSED ") || line.starts_with("FAILED ")) && line.contains("::") {
+        return true;
+    }
+    if starts_with_any(line, BEGINS) {
         return !starts(line, "running ") || holds(line, " test");
     }
     let outcome = [" ... ok", " ... failed", " ... ignored", " passed", " failed", " skipped"];
@@ -239,7 +263,9 @@ fn is_separated(text: &str) -> bool {
 
 /// What a shell or an agent's tool printed.
 fn is_transcript(text: &str, line: &str) -> bool {
-    const BEGINS: [&str; 12] = [
+    const BEGINS: &[&str] = &[
+        "diff --git",
+        "@@ -",
         "<tool_result",
         "<function_result",
         "<tool_output",
@@ -260,7 +286,7 @@ fn is_transcript(text: &str, line: &str) -> bool {
     {
         return true;
     }
-    if starts_with_any(line, &BEGINS) {
+    if starts_with_any(line, BEGINS) {
         return match line.split_once(' ') {
             Some((first, rest)) if first.eq_ignore_ascii_case("total") => {
                 rest.bytes().all(|byte| byte.is_ascii_digit())
@@ -273,7 +299,8 @@ fn is_transcript(text: &str, line: &str) -> bool {
     if starts(line, "found ") && holds(line, " match") {
         return true;
     }
-    is_hit(line) || is_healthy(text)
+    let found = text.starts_with("{\"results\"") && text.contains("\"snippet\"");
+    found || is_hit(line) || is_healthy(text)
 }
 
 /// `src/lib.rs:42:    code`, `README.md:17:text`: what a search found.
@@ -301,7 +328,7 @@ fn is_healthy(text: &str) -> bool {
 
 /// A log line below warnings that reports no failure, or a request that was served.
 fn is_log(text: &str, line: &str) -> bool {
-    const LEVELS: [&str; 11] = [
+    const LEVELS: &[&str] = &[
         "info ",
         "info:",
         "[info]",
@@ -314,7 +341,7 @@ fn is_log(text: &str, line: &str) -> bool {
         "[trace]",
         "notice:",
     ];
-    const TROUBLE: [&str; 14] = [
+    const TROUBLE: &[&str] = &[
         "error",
         "fail",
         "exception",
@@ -330,124 +357,12 @@ fn is_log(text: &str, line: &str) -> bool {
         "too many",
         "invalid",
     ];
-    if starts_with_any(line, &LEVELS) {
+    if starts_with_any(line, LEVELS) {
         return !TROUBLE.iter().any(|word| holds(text, word));
     }
-    const METHODS: [&str; 6] = ["get /", "post /", "put /", "patch /", "delete /", "head /"];
-    starts_with_any(line, &METHODS)
+    const METHODS: &[&str] = &["get /", "post /", "put /", "patch /", "delete /", "head /"];
+    starts_with_any(line, METHODS)
         && line.split(' ').nth(2).is_some_and(|status| status.len() == 3 && status.starts_with(['2', '3']))
-}
-
-/// Source code: every line reads as code, and the first beyond doubt.
-fn is_code(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
-    let Some(first) = lines.next() else { return false };
-    is_code_line(first) && lines.all(is_codeish)
-        || is_mapping(first)
-        || text.lines().take(2).nth(1).is_some_and(|second| {
-            is_name_line(first) && second.starts_with("  ") && is_mapping(second.trim())
-        })
-}
-
-fn is_code_line(line: &str) -> bool {
-    const SURE: [&str; 42] = [
-        "if (",
-        "if err",
-        "} else",
-        "} catch",
-        "catch (",
-        "for (",
-        "while (",
-        "switch (",
-        "const ",
-        "let mut ",
-        "var ",
-        "throw new ",
-        "assert_",
-        "assert!(",
-        "assert(",
-        "expect(",
-        "console.",
-        "println!",
-        "eprintln!",
-        "print(",
-        "@pytest",
-        "#[",
-        "//",
-        "/*",
-        "#!/",
-        "def ",
-        "async def ",
-        "async fn ",
-        "pub fn ",
-        "pub ",
-        "impl ",
-        "enum ",
-        "struct ",
-        "export ",
-        "import ",
-        "func ",
-        "function ",
-        "elif ",
-        "try {",
-        "return err(",
-        "logger.",
-        "#include",
-    ];
-    const WORDED: [&str; 11] = [
-        "if ", "let ", "return ", "raise ", "except ", "match ", "case ", "class ", "fn ", "await ", "with ",
-    ];
-    let ends_as_code = line.ends_with([';', '{', '}', ')', ':', ',']) || line.ends_with("=>");
-    if starts_with_any(line, &SURE) {
-        let comment = line.starts_with("//") && !line.starts_with("//:")
-            || line.starts_with("/*")
-            || line.starts_with('#');
-        return comment || ends_as_code || line.contains('(') || line.contains('=') || line.contains("; //");
-    }
-    if WORDED.iter().any(|word| line.starts_with(word)) {
-        return ends_as_code
-            && (line.contains(['(', '{', '=']) || line.ends_with(':') || line.contains("=>"));
-    }
-    // A diff's line, a constant, a table of a program.
-    let diff = line.strip_prefix(['+', '-']).filter(|rest| rest.starts_with("  ") || rest.starts_with('\t'));
-    if diff.is_some_and(|rest| is_codeish(rest.trim())) {
-        return true;
-    }
-    let constant = line.split_once(" = ").is_some_and(|(name, _)| {
-        name.len() > 2
-            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
-    });
-    constant
-        || line.starts_with("{ ") && line.ends_with("},")
-        || line.starts_with("- name: ")
-        || line.ends_with(';') && line.contains('(') && line.contains(')') && !line.contains(". ")
-}
-
-/// A line that may well stand among code.
-fn is_codeish(line: &str) -> bool {
-    line.ends_with([';', '{', '}', '(', ')', ':', ',', '[', ']'])
-        || line.starts_with(['}', ')', ']', '.', '#', '@', '+', '-'])
-        || line.starts_with("//")
-        || line.starts_with("if ")
-        || line.starts_with("return ")
-        || line.contains(" = ")
-        || line.contains("=> ")
-}
-
-/// `"rate_limit_exceeded": "You are …",`: a table of messages by name.
-fn is_mapping(line: &str) -> bool {
-    let line = line.strip_suffix(',').unwrap_or(line);
-    let Some((name, value)) = line.split_once(": ") else { return false };
-    let name = name.trim_matches('"');
-    let is_name = name.contains('_') && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let known = name.starts_with("error_")
-        || name.ends_with("_message")
-        || name.ends_with("_error")
-        || name.ends_with("_code")
-        || name.ends_with("_msg");
-    is_name && !known && value.len() > 2 && value.starts_with('"') && value.ends_with('"')
-        || name == "\"scripts"
-        || line.trim_start().starts_with("\"scripts\":")
 }
 
 /// The title of an issue: `[BUG] 429 when …`.
@@ -470,176 +385,6 @@ fn is_explained(line: &str) -> bool {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let near = crate::facts::floor(line, 64);
     digits == 3 && MEANS.iter().any(|word| line.get(..near).is_some_and(|front| front.contains(word)))
-}
-
-/// `errors:`, alone on its line.
-fn is_name_line(line: &str) -> bool {
-    line.strip_suffix(':').is_some_and(|name| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
-    })
-}
-
-/// A question, of whatever length.
-fn is_question(line: &str) -> bool {
-    const ASKS: [&str; 26] = [
-        "what ",
-        "what's ",
-        "how ",
-        "why ",
-        "can ",
-        "could ",
-        "should ",
-        "does ",
-        "do ",
-        "is ",
-        "are ",
-        "when ",
-        "where ",
-        "which ",
-        "who ",
-        "will ",
-        "would ",
-        "did ",
-        "has ",
-        "have ",
-        "am ",
-        "wie ",
-        "warum ",
-        "comment ",
-        "pourquoi ",
-        "was ",
-    ];
-    const CHINESE: [&str; 9] = ["什么是", "如何", "怎么", "怎样", "为什么", "请问", "是否", "为何", "能不能"];
-    let asked = line.ends_with('?') || line.ends_with('？');
-    asked && starts_with_any(line, &ASKS)
-        || CHINESE.iter().any(|start| line.starts_with(start))
-        || starts(line, "question:")
-}
-
-/// A title, a heading of a list, a note to oneself, a release's notes.
-fn is_note(line: &str) -> bool {
-    const BEGINS: [&str; 31] = [
-        "todo",
-        "fixme",
-        "note:",
-        "notes:",
-        "tip:",
-        "faq",
-        "glossary",
-        "changelog",
-        "release notes",
-        "lesson ",
-        "chapter ",
-        "title:",
-        "subject:",
-        "re:",
-        "fwd:",
-        "feature request",
-        "weekly report",
-        "daily report",
-        "summary:",
-        "[bug]",
-        "[bug report",
-        "[feature",
-        "[question",
-        "[docs",
-        "[rfc]",
-        "[discussion",
-        "error codes:",
-        "deprecated:",
-        "see the ",
-        "see also",
-        "please review",
-    ];
-    starts_with_any(line, &BEGINS)
-        || line.strip_prefix('v').is_some_and(|rest| {
-            rest.split_once(':').is_some_and(|(number, _)| {
-                number.contains('.') && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-            })
-        })
-}
-
-/// An assistant's or a colleague's words.
-fn is_answer(line: &str) -> bool {
-    const BEGINS: [&str; 36] = [
-        "sure!",
-        "sure,",
-        "sure.",
-        "of course",
-        "certainly",
-        "absolutely",
-        "great question",
-        "good question",
-        "here's ",
-        "here is ",
-        "here are ",
-        "let me ",
-        "let's ",
-        "done.",
-        "done!",
-        "all done",
-        "my plan",
-        "i've added",
-        "i've updated",
-        "i've fixed",
-        "the user asked",
-        "the user wants",
-        "the function ",
-        "the bug is",
-        "this commit",
-        "this pr ",
-        "this patch",
-        "this change ",
-        "you could ",
-        "once upon",
-        "according to",
-        "to avoid ",
-        "to fix ",
-        "to handle ",
-        "to prevent ",
-        "according to the",
-    ];
-    const TOLD: [&str; 18] = [
-        "found",
-        "looked",
-        "added",
-        "fixed",
-        "renamed",
-        "updated",
-        "explained",
-        "checked",
-        "changed",
-        "wrote",
-        "implemented",
-        "have ",
-        "think ",
-        "will ",
-        "removed",
-        "moved",
-        "suggest",
-        "ran ",
-    ];
-    if starts_with_any(line, &BEGINS) {
-        return true;
-    }
-    let first_person = line.strip_prefix("I ");
-    first_person.is_some_and(|rest| TOLD.iter().any(|verb| rest.starts_with(verb))) || starts(line, "I'll ")
-}
-
-/// `` `code`: what it means``, `529 - `code`: …`, `RateLimitError (n.): …`.
-fn is_definition(line: &str) -> bool {
-    let line =
-        line.trim_start_matches(|ch: char| ch.is_ascii_digit() || matches!(ch, ' ' | '-' | '*' | '–' | '—'));
-    if let Some((name, after)) = line.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
-        let after = after.trim_start();
-        return !name.contains(' ')
-            && (after.starts_with(':')
-                || after.starts_with('-')
-                || after.starts_with('—')
-                || after.starts_with('–')
-                || after.starts_with('='));
-    }
-    line.contains(" (n.):") || line.contains(" (noun)")
 }
 
 #[cfg(test)]

@@ -38,11 +38,13 @@ const FIELDS: [(&str, u128); 20] = [
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 40] = [
+const BEFORE: [(&str, bool); 42] = [
     ("try again in", false),
     ("try again after", true),
     ("trying again in", false),
     ("again in", false),
+    ("come back in", false),
+    ("for the next", false),
     ("retry in", false),
     ("retry after", true),
     ("retry again in", false),

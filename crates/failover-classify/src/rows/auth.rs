@@ -16,6 +16,8 @@ const fn auth(id: &'static str, any: &'static [&'static str]) -> Rule {
 pub(crate) const ROWS: &[Rule] = &[
     gone("core/gone-account", &[
         "{account|organization|organisation|workspace|org|user|team|tenant|project|consumer} {has been|was|is|is currently|have been|has been permanently|is permanently|is temporarily} {deactivated|disabled|deleted|suspended|terminated|banned|locked|blocked|closed|removed|restricted|blacklisted|blocklisted}",
+        "{account|organisation|organization|workspace} {closed|removed|terminated} {at|by|for|because|due}",
+        "{was|were|been} removed for {breaching|violating|breaking}",
         "{deactivated|suspended|banned|terminated|disabled|deleted} {account|organization|workspace|user|org|team}",
         "deactivated workspace",
         "workspace {deactivated|disabled}",
@@ -71,6 +73,7 @@ pub(crate) const ROWS: &[Rule] = &[
     gone("core/gone-key", &[
         "{key|token|api key|credential|credentials|access token|oauth token|secret|secret key|apikey|login} {has been|was|is|have been|were|had been} {revoked|deleted|deactivated|disabled|permanently|leaked|compromised|removed|suspended|blocked|banned|reported as leaked}",
         "{key|token} {revoked|deactivated|deleted}",
+        "{key|token} .. {rotated out|retired} .. no longer works",
         "{revoked|deleted|deactivated|disabled|leaked} {key|token|api key|credential|credentials|access token|oauth token|refresh token}",
         "reported as leaked",
         "refresh token {was|has been|is} .. {revoked|invalid|already used}",
@@ -90,6 +93,11 @@ pub(crate) const ROWS: &[Rule] = &[
         "{api key|apikey|api token|access token|token|credentials|key} {invalid|expired|missing|not found|required|not valid|not set|not provided|rejected|mismatch|not recognized}",
         "{provide|supply|set|pass|include|enter|use|specify|configure} .. {api key|valid api key|api token|valid authentication|valid token|valid credentials|authorization header|access token}",
         "{didn't|did not|not|no} {provide|pass|supply|specify|provided|supplied} .. {api key|token|credentials|authentication|authorization}",
+        "{key|token} {does not|doesn't} look {right|valid|like a valid}",
+        "no authorization header {was |}{sent|provided|found|given|supplied|present}",
+        "{jwt|token} signature .. {verified|invalid|mismatch*|failed}",
+        "{key|token} is not permitted to",
+        "{key|token|login} expired on",
         "no api key {provided|found|supplied|set|configured|for}",
         "no {auth|authentication|authorization|credentials} {credentials|header|token} .. {found|provided|present}",
         "{missing|without} {api key|authentication|authorization|credentials|bearer|environment variable}",
@@ -157,6 +165,7 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["model access is denied", "token count", "max token*", "invalid token sequence", "stop token*", "unexpected token", "tool call id", "this session"]),
     auth("core/auth-refused", &[
         "authentication {failed|fails|error|required|is required|failure|unsuccessful|token|is not|issue}",
+        "authenticate {failed|failure}",
         "authentication .. {failed|not allowed|not supported|expired|could not be}",
         "authorization {failed|required|error|failure|session|denied}",
         "{unauthenticated|unauthorized|unauthorised}",

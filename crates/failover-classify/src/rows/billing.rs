@@ -126,6 +126,16 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["resets", "will reset", "regain access", "organization spending limit exceeded", "context"]),
     row("core/billing-plan", &[
+        "{trial|free trial|plan|subscription} {has|is} {run out|over|ended|used up|finished}",
+        "add a {card|payment method|credit card}",
+        "{could not|couldn't|cannot|can't|unable to|failed to} charge your {card|account|payment}",
+        "until {the|your|an} {invoice|bill|balance|payment} is {settled|paid|cleared}",
+        "{spend|spending|cost|budget} cap .. {hit|reached|exceeded}",
+        "{not|don't|doesn't} have enough tokens left",
+        "{buy|purchase} {a|another|more|a new} {package|pack|credits|plan}",
+        "{balance|credits}: {$0.00|0.00}",
+        "wallet {is |}{empty|drained}",
+        "until you {resubscribe|renew|upgrade|pay|top up|subscribe}",
         "{plan|subscription|membership|license|package|套餐} {has|is|was|have} .. {expired|ended|inactive|cancelled|canceled|not active|lapsed|terminated}",
         "{plan|subscription|membership|trial} {expired|inactive|ended|has expired|required|is required|lapsed}",
         "no {active|valid} {plan|subscription|license|membership|package}",

@@ -24,6 +24,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "produced no {content|output|text|response|tokens|reply}",
         "without {any |}{content|text|output|response text|producing}",
         "no response text",
+        "{stopped|finished|ended} without {saying|writing|producing|returning} {anything|a word|any text}",
+        "{got|received|returned} {0|zero|no} {choices|candidates|tokens|messages}",
         "(empty)",
         "received no {content|response|data|choices|output}",
         "malformed function call",

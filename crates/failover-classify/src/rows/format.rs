@@ -71,6 +71,11 @@ pub(crate) const ROWS: &[Rule] = &[
         "cannot be empty",
         "must not be empty",
         "cannot both be specified",
+        "out of {bounds|range}",
+        "{chars|characters} max",
+        "must satisfy",
+        "needs a matching tool {reply|result|response|message}",
+        "{body|request|payload} is not {json|valid json}",
         "cannot be {combined|used together|used with|specified together|set together}",
         "must be {greater|less|between|in|one of|a positive|positive|an integer|a string|a number|an array|an object|at least|at most|lower|in the range|a valid|equal|<=|>=|>|<|either|a boolean|unique|no more}",
         "{range of|value of} .. should be",
@@ -149,7 +154,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{requisição|parâmetro|formato|valor|solicitação} {inválid*|incorret*}",
     ])
     .status(StatusSet::OneOf(&[400, 404, 405, 409, 411, 412, 413, 415, 422, 424, 500, 501, 502, 503]))
-    .none(&["failed to call a function", "unexpected status", "internal server error", "upstream connect error"]),
+    .none(&["failed to call a function", "invalid input batch", "unexpected status", "internal server error", "upstream connect error"]),
     row("core/format-without-status", &[
         "tool use ids were found without",
         "tool result block*",
@@ -185,6 +190,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "parameter check failed",
         "parameter is illegal",
         "unknown field",
+        "{penalty|temperature|top p|top k} must satisfy",
         "参数有误",
         "can not be empty",
         "cannot be empty",

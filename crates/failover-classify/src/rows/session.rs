@@ -14,6 +14,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{conversation|session|thread|previous response|cached content|cachedcontent|container|interaction} .. {not found|does not exist|doesn't exist|no longer exists|has expired|is expired|could not be found|cannot be found}",
         "no {conversation|session|thread|chat} {found|with|exists|matching|matches}",
         "no {conversation|session|thread} .. found",
+        "{thread|conversation|session|cache|container} .. {was|is|were|has been} {purged|gone|stale|evicted|dropped}",
         "{unknown|invalid|expired|stale} {session|conversation|thread|previous response|session id|conversation id|thread id|previous response id|cached content|response id}",
         "could not find {session|conversation|thread|the session|the conversation|response|previous response}",
         "items are not persisted when store",
@@ -51,6 +52,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&[
         "session token",
+        "jwt",
         "authorization session",
         "oauth",
         "log in",

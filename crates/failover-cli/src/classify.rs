@@ -32,7 +32,7 @@ pub(crate) struct ClassifyArgs {
     #[arg(long)]
     provider: Option<String>,
     /// HTTP status.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(100..=999))]
     status: Option<u16>,
     /// A response header, `Name: value`; may be given again.
     #[arg(long, value_name = "NAME: VALUE")]
@@ -61,6 +61,19 @@ pub(crate) struct ClassifyArgs {
     /// A config whose classifier rules count too.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+impl ClassifyArgs {
+    /// Whether anything is known of the failure. A provider alone says nothing of it.
+    fn is_told_something(&self) -> bool {
+        self.status.is_some()
+            || self.code.is_some()
+            || self.body.is_some()
+            || self.body_file.is_some()
+            || self.surface.is_some()
+            || self.http
+            || !self.header.is_empty()
+    }
 }
 
 /// A line of a batch. Unknown fields are somebody else's; a field of an odd type is read for what it is worth, so that
@@ -308,6 +321,10 @@ fn headers(value: &Value) -> Vec<(String, String)> {
 
 /// One signal from flags, a file or a raw response.
 fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
+    if !args.is_told_something() {
+        return Err(Failure::new(Exit::Usage, "nothing to classify")
+            .hint("give --status, --code, --header, --body, --body-file, --surface, --http or --jsonl"));
+    }
     let mut headers: Vec<(String, String)> = Vec::new();
     for header in &args.header {
         headers.push(pair(header).ok_or_else(|| {

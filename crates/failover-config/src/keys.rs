@@ -2,7 +2,7 @@
 
 use crate::gateway::Gateway;
 use crate::value::{Fallbacks, KeySource, ModelChoice};
-use failover_types::{FailoverReason, ProfileId, ProviderId};
+use failover_types::{FailoverReason, ProfileId, ProviderId, Scope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -449,4 +449,8 @@ pub struct OperatorRule {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub provider: Option<ProviderId>,
+    /// What it blames: `request`, `model`, `credential` or `provider`; without it, what the reason blames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub scope: Option<Scope>,
 }

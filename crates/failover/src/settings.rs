@@ -247,6 +247,7 @@ fn operator_rules(config: &Config) -> Vec<OperatorRule> {
             rule.status = written.status;
             rule.code.clone_from(&written.code);
             rule.provider = written.provider.as_ref().map(ToString::to_string);
+            rule.scope = written.scope;
             rule
         })
         .collect()

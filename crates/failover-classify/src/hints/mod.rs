@@ -4,6 +4,7 @@ mod duration;
 mod headers;
 mod text;
 pub(crate) mod wall;
+mod zones;
 
 use crate::view::View;
 use crate::{RetryHint, RetryWhen, Signal};

@@ -1,11 +1,12 @@
 //! Clock texts: times without a date, a year or a zone, and ISO times that have all of them.
 
+use super::zones::Zone;
 use failover_types::Timestamp;
 
-const DAY_MS: i64 = 86_400_000;
+pub(super) const DAY_MS: i64 = 86_400_000;
 
 /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar (Howard Hinnant's algorithm).
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year - era * 400;
@@ -15,7 +16,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// The date of a day since the epoch.
-fn date(days: i64) -> (i64, i64, i64) {
+pub(super) fn date(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let of_era = shifted - era * 146_097;
@@ -48,57 +49,13 @@ pub(crate) fn iso(text: &str) -> Option<Timestamp> {
         millis = digits.parse::<i64>().ok()?;
         rest = fraction.get(len..)?;
     }
-    let offset = offset(rest.trim())?;
+    let zone = Zone::named(rest)?;
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 24 || minute > 59 || second > 60 {
         return None;
     }
-    let at = days(year, month, day) * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + millis - offset;
+    let at = days(year, month, day) * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + millis;
+    let at = at - zone.of_local(at);
     u64::try_from(at).ok().map(Timestamp::from_millis)
-}
-
-/// A zone's distance from UTC in milliseconds. Names that depend on the date are taken at their standard time.
-fn offset(zone: &str) -> Option<i64> {
-    const NAMED: [(&str, i64); 22] = [
-        ("z", 0),
-        ("utc", 0),
-        ("gmt", 0),
-        ("pst", -8),
-        ("pdt", -7),
-        ("mst", -7),
-        ("mdt", -6),
-        ("est", -5),
-        ("edt", -4),
-        ("cet", 1),
-        ("cest", 2),
-        ("msk", 3),
-        ("jst", 9),
-        ("kst", 9),
-        ("asia/shanghai", 8),
-        ("asia/hong_kong", 8),
-        ("asia/singapore", 8),
-        ("asia/tokyo", 9),
-        ("asia/seoul", 9),
-        ("europe/moscow", 3),
-        ("utc+8", 8),
-        ("etc/utc", 0),
-    ];
-    let lower = zone.to_ascii_lowercase();
-    if let Some((_, hours)) = NAMED.iter().find(|(name, _)| *name == lower) {
-        return Some(hours * 3_600_000);
-    }
-    let lower = lower.trim_start_matches("utc").trim_start_matches("gmt");
-    let sign = match lower.as_bytes().first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    let digits: String = lower.chars().filter(char::is_ascii_digit).collect();
-    let (hours, minutes) = match digits.len() {
-        1 | 2 => (digits.parse::<i64>().ok()?, 0),
-        4 => (digits.get(..2)?.parse::<i64>().ok()?, digits.get(2..)?.parse::<i64>().ok()?),
-        _ => return None,
-    };
-    (hours <= 14 && minutes < 60).then_some(sign * (hours * 60 + minutes) * 60_000)
 }
 
 const MONTHS: [&str; 12] =
@@ -161,7 +118,11 @@ pub(crate) fn leading(text: &str) -> Option<(String, Option<String>)> {
 
 fn is_zone(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
-    offset(&lower).is_some()
+    // `ist` and `et` are words of other languages.
+    let written_as_one = word.contains(['/', '+', '-'])
+        || !word.bytes().any(|byte| byte.is_ascii_lowercase())
+        || matches!(lower.as_str(), "z" | "utc" | "gmt");
+    written_as_one && Zone::named(&lower).is_some()
         || word.contains('/')
             && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+'))
         || (word.len() == 3 || word.len() == 4)
@@ -184,11 +145,9 @@ fn is_clock_word(word: &str) -> bool {
 
 /// The first time after `now` at which the clock shows `text`. Without a zone it is read as UTC.
 pub(crate) fn resolve(text: &str, zone: Option<&str>, now: Timestamp) -> Option<Timestamp> {
-    let offset = match zone {
-        Some(zone) => offset(zone)?,
-        None => 0,
-    };
-    let local_now = i64::try_from(now.as_millis()).ok()?.checked_add(offset)?;
+    let zone = Zone::named(zone.unwrap_or("utc"))?;
+    let now = i64::try_from(now.as_millis()).ok()?;
+    let local_now = now.checked_add(zone.at(now))?;
     let (this_year, _, _) = date(local_now.div_euclid(DAY_MS));
     let (mut year, mut month, mut day, mut clock) = (None, None, None, None);
     let mut tomorrow = false;
@@ -232,26 +191,20 @@ pub(crate) fn resolve(text: &str, zone: Option<&str>, now: Timestamp) -> Option<
         }
     }
     let clock = clock.unwrap_or(0);
-    let at = |year, month, day: i64| days(year, month, day) * DAY_MS + clock - offset;
-    let utc = match (month, day) {
+    let utc = |local: i64| local - zone.of_local(local);
+    let at = |year, month, day: i64| utc(days(year, month, day) * DAY_MS + clock);
+    let found = match (month, day) {
         (Some(month @ 1..=12), Some(day @ 1..=31)) => {
             let first = at(year.unwrap_or(this_year), month, day);
-            if year.is_none() && first < i64::try_from(now.as_millis()).ok()? {
-                at(this_year + 1, month, day)
-            } else {
-                first
-            }
+            if year.is_none() && first < now { at(this_year + 1, month, day) } else { first }
         }
         (None, None) => {
-            let mut start = local_now.div_euclid(DAY_MS) * DAY_MS + clock - offset;
-            if start < i64::try_from(now.as_millis()).ok()? || tomorrow {
-                start += DAY_MS;
-            }
-            start
+            let today = local_now.div_euclid(DAY_MS) * DAY_MS + clock;
+            if utc(today) < now || tomorrow { utc(today + DAY_MS) } else { utc(today) }
         }
         _ => return None,
     };
-    u64::try_from(utc).ok().map(Timestamp::from_millis)
+    u64::try_from(found).ok().map(Timestamp::from_millis)
 }
 
 /// Milliseconds since midnight of `4pm`, `11:10pm`, `16:00:05`, `4:13` followed by `pm`.
@@ -286,6 +239,8 @@ mod tests {
     #[test_case("Jan 3, 10am", None, 1_767_434_400_000; "with a date")]
     #[test_case("2026-01-02 00:00:00", Some("+08:00"), 1_767_283_200_000; "zone")]
     #[test_case("Jan 2nd, 2026 4:13 PM", None, 1_767_370_380_000; "ordinal")]
+    #[test_case("11:40am", Some("America/Los_Angeles"), 1_767_296_400_000; "zone with summer time")]
+    #[test_case("Jul 1, 9am", Some("Europe/Berlin"), 1_782_889_200_000; "summer in the zone")]
     fn clock_texts_become_times(text: &str, zone: Option<&str>, ms: u64) {
         assert_eq!(resolve(text, zone, NOON), Some(Timestamp::from_millis(ms)));
     }

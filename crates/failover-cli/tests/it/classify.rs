@@ -132,3 +132,12 @@ fn one_signal_is_explained_from_flags_and_from_a_raw_response() {
     let http = with_input(binary(home, &["classify", "--http", "--explain"]), raw);
     assert_eq!(http.out, flags.out);
 }
+
+#[test_case(&["classify"]; "nothing at all")]
+#[test_case(&["classify", "--provider", "openai"]; "a provider says nothing of the failure")]
+#[test_case(&["classify", "--status", "9999"]; "no such status")]
+fn what_cannot_be_judged_is_a_usage_error(args: &[&str]) {
+    let ended = with_input(binary(Path::new("/nonexistent"), args), b"");
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert!(!ended.err.is_empty());
+}

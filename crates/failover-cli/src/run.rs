@@ -55,7 +55,11 @@ pub(crate) async fn run(args: &RunArgs, out: &mut (impl Write + Send)) -> Result
     let form = if args.json || args.quiet { Form::Kept } else { Form::Lines };
     let show = Arc::new(Show::new(form, anstream::stderr()));
     let observer = Arc::new(Journal::new(&home::directory()?, Arc::clone(&show) as _));
-    let built = Engine::builder(loaded).store(store).observer(observer).build().await;
+    let mut builder = Engine::builder(loaded).store(store).observer(observer);
+    if let Some(asked) = &args.model {
+        builder = builder.provider(asked.model.provider().clone());
+    }
+    let built = builder.build().await;
     let Setup { engine, warnings, .. } = built.map_err(|error| failure(&error))?;
     for warning in warning.iter().chain(&warnings) {
         let _ = writeln!(anstream::stderr(), "{NEXT}warning{NEXT:#}: {warning}");

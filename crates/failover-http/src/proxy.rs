@@ -19,6 +19,9 @@ use tower_service::Service;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Servers of this machine are reached directly, whatever the variables say: no proxy could reach them.
+const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+
 /// An address that cannot be used as a proxy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -49,7 +52,7 @@ impl ProxyConfig {
     }
 
     /// What `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in either case, as curl reads them; `read` looks
-    /// a variable up.
+    /// a variable up. This machine is always excepted.
     ///
     /// # Errors
     ///
@@ -79,7 +82,8 @@ impl ProxyConfig {
         if let Some(url) = http {
             matcher = matcher.http(url);
         }
-        matcher = matcher.no(first(["NO_PROXY", "no_proxy"]).unwrap_or_default());
+        let excepted = first(["NO_PROXY", "no_proxy"]).unwrap_or_default();
+        matcher = matcher.no(format!("{LOOPBACK},{excepted}"));
         Ok(Self(Some(Arc::new(matcher.build()))))
     }
 
@@ -252,6 +256,8 @@ mod tests {
     #[test_case(&[("ALL_PROXY", "http://q:1"), ("HTTPS_PROXY", "http://p:1")], "https://a.example/", Some("p"); "the closer one")]
     #[test_case(&[("ALL_PROXY", "http://q:1"), ("NO_PROXY", "example, 10.0.0.0/8")], "https://a.example/", None; "excepted name")]
     #[test_case(&[("ALL_PROXY", "http://q:1"), ("NO_PROXY", "10.0.0.0/8")], "http://10.1.2.3/", None; "excepted network")]
+    #[test_case(&[("ALL_PROXY", "http://q:1")], "http://127.0.0.1:11434/", None; "this machine")]
+    #[test_case(&[("ALL_PROXY", "http://q:1")], "http://localhost:11434/", None; "this machine by name")]
     #[test_case(&[("HTTPS_PROXY", " ")], "https://a.example/", None; "blank")]
     #[test_case(&[("HTTP_PROXY", "http://p:1"), ("REQUEST_METHOD", "GET")], "http://a.example/", None; "behind a web server")]
     fn variables_are_read_as_curl_does(variables: &[(&str, &str)], to: &str, expected: Option<&str>) {

@@ -125,6 +125,9 @@ impl OpenAi {
         let accept = if streamed { "text/event-stream" } else { "application/json" };
         let mut request = self.target.post("/chat/completions", body, accept, scope)?;
         let headers = request.headers_mut();
+        for (name, value) in self.facts.headers {
+            headers.entry(*name).or_insert(HeaderValue::from_static(value));
+        }
         if let Some(key) = scope.idempotency_key {
             let key = HeaderValue::try_from(key).map_err(|_| {
                 self.target.local("the idempotency key has characters that no header may have")

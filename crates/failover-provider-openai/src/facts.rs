@@ -35,6 +35,8 @@ pub struct Facts {
     pub base_url: Option<&'static str>,
     /// How a key is sent.
     pub auth: Auth,
+    /// Headers without which it refuses, unless the operator sets them.
+    pub headers: &'static [(&'static str, &'static str)],
     /// Whether it works without any credential.
     pub keyless: bool,
     /// Name of the bound on generated tokens.
@@ -56,6 +58,7 @@ const PLAIN: Facts = Facts {
     id: "openai-compatible",
     base_url: None,
     auth: Auth::Bearer,
+    headers: &[],
     keyless: true,
     max_tokens: "max_tokens",
     ask_for_usage: true,
@@ -111,6 +114,27 @@ pub const FACTS: &[Facts] = &[
         ..PLAIN
     },
     Facts { effort: EffortField::Nowhere, ..hosted("github-models", "https://models.github.ai/inference") },
+    // Tokens, not keys; an account of a company has an address of its own, which comes with the token.
+    Facts {
+        headers: &[
+            ("editor-version", concat!("failover/", env!("CARGO_PKG_VERSION"))),
+            ("copilot-integration-id", "vscode-chat"),
+        ],
+        ..hosted("github-copilot", "https://api.githubcopilot.com")
+    },
+    Facts { effort: EffortField::Nowhere, ..hosted("cerebras", "https://api.cerebras.ai/v1") },
+    Facts { effort: EffortField::Nowhere, ..hosted("huggingface", "https://router.huggingface.co/v1") },
+    Facts {
+        effort: EffortField::Nowhere,
+        returns_reasoning: Some("reasoning_content"),
+        ..hosted("moonshot", "https://api.moonshot.ai/v1")
+    },
+    Facts { effort: EffortField::Nowhere, ..hosted("nvidia", "https://integrate.api.nvidia.com/v1") },
+    Facts {
+        effort: EffortField::Nowhere,
+        returns_reasoning: Some("reasoning_content"),
+        ..hosted("zai", "https://api.z.ai/api/paas/v4")
+    },
     local("vllm", "http://127.0.0.1:8000/v1"),
     local("lmstudio", "http://127.0.0.1:1234/v1"),
     Facts { effort: EffortField::Nowhere, ..local("llama-cpp", "http://127.0.0.1:8080/v1") },

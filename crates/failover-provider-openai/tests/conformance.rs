@@ -56,6 +56,15 @@ async fn azure_takes_keys_in_a_header_of_its_own() {
     assert_eq!(log.first().unwrap().key_hash, Some(failover_testkit::upstream::key_hash("sk-0123456789")));
 }
 
+// spec: P-7
+#[tokio::test]
+async fn copilot_gets_the_headers_that_it_wants() {
+    let (upstream, reply) = open("github-copilot", Answer::text(["x"]), false).await;
+    reply.unwrap();
+    let log = upstream.log();
+    assert_eq!(log.first().unwrap().header("copilot-integration-id"), Some("vscode-chat"));
+}
+
 // spec: C-8, C-15
 #[test_case("network_error"; "transport word")]
 #[test_case("MALFORMED_FUNCTION_CALL"; "malformed call")]

@@ -35,6 +35,7 @@ pub struct EngineBuilder {
     observer: Option<Arc<dyn DecisionObserver>>,
     adapters: Vec<Arc<dyn ProviderAdapter>>,
     sessions_idle: Option<Duration>,
+    providers: Vec<ProviderId>,
 }
 
 /// Why an engine cannot be made, or a turn cannot be started. The operator's or the caller's to mend.
@@ -196,6 +197,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Furnishes a provider that the config does not name: its built-in adapter, and the key in its variable.
+    pub fn provider(mut self, id: ProviderId) -> Self {
+        self.providers.push(id);
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -206,13 +213,27 @@ impl EngineBuilder {
     ///
     /// Cancel safe: nothing is written.
     pub async fn build(self) -> Result<Setup, EngineError> {
-        let Self { loaded, agent, clock, store, environment, observer, adapters: own, sessions_idle } = self;
+        let Self {
+            loaded,
+            agent,
+            clock,
+            store,
+            environment,
+            observer,
+            adapters: own,
+            sessions_idle,
+            providers: also,
+        } = self;
         let chain = settings::chain_config(&loaded, &agent)?;
         let policy = settings::run_policy(&loaded.config)?;
         let cooldowns = settings::cooldown_policy(&loaded.config)?;
+        let mut named = settings::providers(&loaded, &chain);
+        named.extend(also);
+        named.sort();
+        named.dedup();
         let mut built_in = Providers::new(&loaded.config, &environment);
         let mut made = own;
-        for provider in settings::providers(&loaded, &chain) {
+        for provider in named.iter().cloned() {
             if made.iter().all(|adapter| *adapter.id() != provider) {
                 made.extend(built_in.adapter(&provider)?);
             }
@@ -228,7 +249,7 @@ impl EngineBuilder {
             Default::default()
         });
         warnings.extend(unreadable.iter().map(|row| format!("{} is left out: {}", row.key, row.error)));
-        for provider in settings::providers(&loaded, &chain) {
+        for provider in named.iter().cloned() {
             if listed.has(&provider) || set.of_provider(&provider).next().is_some() {
                 continue;
             }
@@ -275,7 +296,7 @@ impl EngineBuilder {
             by_provider.entry(profile.provider.clone()).or_default().push(profile.id.clone());
         }
         let mut roster = Roster::default();
-        roster.config_order = config_order(&loaded, &chain, &set);
+        roster.config_order = config_order(&loaded, named, &set);
         roster.profiles = set;
         roster.configured = settings::configured_profiles(&loaded.config);
         let mut runner = Runner::builder(classifier)
@@ -310,11 +331,11 @@ impl EngineBuilder {
 /// as unknown: without that the runner would ask under that name, fail, and hold the failure against it.
 fn config_order(
     loaded: &Loaded,
-    chain: &ChainConfig,
+    named: Vec<ProviderId>,
     set: &ProfileSet,
 ) -> HashMap<ProviderId, Vec<ProfileId>> {
     let mut order: HashMap<_, _> = loaded.config.auth.order.clone().into_iter().collect();
-    for provider in settings::providers(loaded, chain) {
+    for provider in named {
         if set.of_provider(&provider).next().is_none() {
             let id = ProfileId::for_account(&provider, None);
             order.entry(provider).or_insert_with(Vec::new).extend(id);
@@ -341,6 +362,7 @@ impl Engine {
             observer: None,
             adapters: Vec::new(),
             sessions_idle: None,
+            providers: Vec::new(),
         }
     }
 

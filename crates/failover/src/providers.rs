@@ -133,6 +133,12 @@ const KNOWN: &[Known] = &[
         variables: &["GITHUB_TOKEN"],
         keyless: false,
     },
+    Known {
+        id: "huggingface",
+        api: ProviderApi::OpenaiCompletions,
+        variables: &["HF_TOKEN", "HUGGINGFACE_API_KEY"],
+        keyless: false,
+    },
 ];
 
 fn known(id: &ProviderId) -> Option<&'static Known> {

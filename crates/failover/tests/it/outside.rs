@@ -8,9 +8,10 @@ use failover::provider::{
     AttemptFailure, AttemptScope, ChatReply, ChatRequest, FinishReason, Part, ProviderAdapter, Reply,
 };
 use failover::runner::plan::What;
-use failover::types::{FailoverReason, ProviderId};
+use failover::types::{FailoverReason, ModelSelector, ProviderId};
 use failover::{Engine, Setup, Turn};
 use failover_testkit::ManualClock;
+use failover_testkit::upstream::{ChatCompletions, Dialect, Messages, OllamaChat, Upstream};
 use std::sync::Arc;
 
 /// What only this provider says.
@@ -69,4 +70,51 @@ async fn an_adapter_from_outside_brings_its_protocol_and_its_rules() {
     assert_eq!((error.reason, error.rule.as_deref()), (FailoverReason::Billing, Some("acme/tank")));
     let Reply::Complete(reply) = answer.value else { unreachable!() };
     assert_eq!(reply.text(), "wet, with key-ACME2_API_KEY");
+}
+
+/// Known providers, and one of the operator's own, by nothing but config: each speaks its own protocol.
+// spec: P-7
+#[cfg(all(feature = "provider-openai", feature = "provider-anthropic", feature = "provider-ollama"))]
+#[tokio::test]
+async fn config_leads_to_the_adapter_of_each_protocol() {
+    let clock = Arc::new(ManualClock::new(T0));
+    let dialects: Vec<Box<dyn Dialect>> = vec![
+        Box::new(ChatCompletions::default()),
+        Box::new(Messages::default()),
+        Box::new(OllamaChat::default()),
+    ];
+    let upstream = Upstream::start_with(Arc::<ManualClock>::clone(&clock) as _, dialects).await.unwrap();
+    let at = format!("http://{}", upstream.address());
+    // Written as the vendors' own clients want it: with a version, without one, with one that is not there.
+    let config = format!(
+        r#"{{
+        agents: {{ defaults: {{ model: {{ primary: "openai/m" }} }} }},
+        models: {{ providers: {{
+            openai: {{ baseUrl: "{at}/v1" }},
+            anthropic: {{ baseUrl: "{at}" }},
+            ollama: {{ baseUrl: "{at}/v1" }},
+            mine: {{ baseUrl: "{at}/anthropic/v1", api: "anthropic-messages" }},
+        }} }},
+    }}"#
+    );
+    let builder = Engine::builder(load_text("failover.json5", &config).unwrap())
+        .clock(clock)
+        .environment(Arc::new(|name| name.ends_with("_API_KEY").then(|| format!("key-{name}"))));
+    // Not in the config at all, and never asked: there is no server.
+    let Setup { engine, warnings, .. } =
+        builder.provider(ProviderId::new("groq").unwrap()).build().await.unwrap();
+    assert_eq!(warnings, Vec::<String>::new());
+    for (model, path) in [
+        ("openai/m", "/v1/chat/completions"),
+        ("anthropic/m", "/v1/messages"),
+        ("ollama/m", "/api/chat"),
+        ("mine/m", "/anthropic/v1/messages"),
+    ] {
+        let selector = ModelSelector::new(model.parse().unwrap(), None);
+        let answer =
+            engine.chat(&Turn::new(ChatRequest::prompt("hello")).with_model(selector)).await.unwrap();
+        let Reply::Complete(reply) = answer.value else { unreachable!() };
+        assert_eq!((answer.model.to_string().as_str(), reply.text().as_str()), (model, "this is m"));
+        assert_eq!(upstream.log().last().unwrap().target, path);
+    }
 }

@@ -1,6 +1,6 @@
 //! kill -9 at random moments, and a modelled power cut: each acknowledged durable write is found afterwards.
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "test helpers")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "test helpers")]
 
 use failover_store::conformance::StillClock;
 use failover_store::{Durability, Expect, Key, KeyValue, Swap, Value, WriteOptions};

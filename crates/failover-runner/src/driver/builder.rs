@@ -174,10 +174,8 @@ impl Runner {
 
 impl Runner {
     /// As [`Runner::flush`], from where nothing can be waited for. What is not written stays for the next run.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a stream fails inside a poll; the write is bounded by the room for late work"
-    )]
+    ///
+    /// A stream fails inside a poll, so the write is a task of its own; the room for late work bounds them.
     pub(super) fn flush_behind(&self) {
         let Some(books) = self.0.books.as_ref().map(Arc::clone) else { return };
         let runtime = tokio::runtime::Handle::try_current();

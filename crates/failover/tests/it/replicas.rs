@@ -59,7 +59,7 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("the server does not start")
+        unreachable!("the server does not start")
     }
 }
 

@@ -96,6 +96,7 @@ fn page(bench: &Bench, runs: &[Run<'_>], moved: &[Moved], against: &str) -> Stri
     }
     page.push_str("</ul></nav>\n<main>\n");
     moved_section(&mut page, moved, against);
+    exceptions(&mut page, bench, runs);
     for (provider, runs) in &providers {
         let name = escape(provider);
         let _ = writeln!(
@@ -108,10 +109,12 @@ fn page(bench: &Bench, runs: &[Run<'_>], moved: &[Moved], against: &str) -> Stri
         }
         page.push_str("</tbody></table></section>\n");
     }
-    let _ = write!(page, "<section><h2>Rows that decide no case</h2><ul class=\"index\">");
-    for id in bare {
+    if !bare.is_empty() {
+        page.push_str("<section><h2>Rows that decide no case</h2><ul class=\"plain\">");
+    }
+    for id in &bare {
         let why =
-            bench.lists.unseen.iter().find(|unseen| unseen.rule == id).map_or("", |unseen| &unseen.reason);
+            bench.lists.unseen.iter().find(|unseen| unseen.rule == *id).map_or("", |unseen| &unseen.reason);
         let _ = writeln!(
             page,
             "<li><code>{}</code> <span class=\"soft\">{}</span></li>",
@@ -119,8 +122,50 @@ fn page(bench: &Bench, runs: &[Run<'_>], moved: &[Moved], against: &str) -> Stri
             escape(why)
         );
     }
-    page.push_str("</ul></section>\n</main></body></html>\n");
+    if !bare.is_empty() {
+        page.push_str("</ul></section>\n");
+    }
+    page.push_str("</main></body></html>\n");
     page
+}
+
+/// What is not as it should be, and what was settled by hand: each with its reason.
+fn exceptions(page: &mut String, bench: &Bench, runs: &[Run<'_>]) {
+    let wrong: Vec<&Run<'_>> = runs.iter().filter(|run| !run.faults().is_empty()).collect();
+    let _ = write!(page, "<section id=\"exceptions\"><h2>Not as expected</h2><ul class=\"plain\">");
+    for run in &wrong {
+        let path = run.case.path();
+        let why = bench
+            .lists
+            .known
+            .iter()
+            .find(|known| known.case == path)
+            .map_or("not listed", |known| &known.reason);
+        let _ = writeln!(
+            page,
+            "<li><a href=\"#c-{0}\"><code>{0}</code></a> <span class=\"bad\">{1}</span> <span class=\"soft\">{2}</span></li>",
+            escape(&path),
+            escape(&run.faults().join("; ")),
+            escape(why)
+        );
+    }
+    if wrong.is_empty() {
+        page.push_str("<li>Nothing.</li>");
+    }
+    page.push_str("</ul><h2>Conflicts inside a family that were settled by hand</h2><ul class=\"plain\">");
+    for settled in &bench.lists.settled {
+        let _ = writeln!(
+            page,
+            "<li><code>{}</code> before <code>{}</code> <span class=\"soft\">{}</span></li>",
+            escape(&settled.first),
+            escape(&settled.second),
+            escape(&settled.reason)
+        );
+    }
+    if bench.lists.settled.is_empty() {
+        page.push_str("<li>None.</li>");
+    }
+    page.push_str("</ul></section>\n");
 }
 
 fn moved_section(page: &mut String, moved: &[Moved], against: &str) {
@@ -187,9 +232,10 @@ fn case(page: &mut String, run: &Run<'_>) {
     let _ = write!(
         page,
         "</td><td data-label=\"Deciding row\"><code>{}</code><br><span class=\"soft\">tier {}</span></td>\
-         <td data-label=\"Rows that lost\"><ul class=\"lost\">",
+         <td{}><ul class=\"lost\">",
         escape(&verdict.evidence.rule),
-        corpus::words(&verdict.evidence.tier)
+        corpus::words(&verdict.evidence.tier),
+        if run.explanation.matched.len() > 1 { " data-label=\"Rows that lost\"" } else { "" }
     );
     for lost in run.explanation.matched.iter().skip(1) {
         let _ = write!(page, "<li><code>{}</code> {}</li>", escape(&lost.rule), lost.reason);

@@ -71,7 +71,7 @@ fn main() {
                 .is_some_and(|list| list.iter().any(|name| name.as_str() == Some(got)));
         total += 1;
         right += usize::from(accepted);
-        let rule = rules.entry(verdict.evidence.rule.clone()).or_default();
+        let rule = rules.entry(verdict.evidence.rule.to_string()).or_default();
         rule.0 += 1;
         rule.1 += usize::from(!accepted);
         let wait =

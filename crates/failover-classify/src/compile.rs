@@ -1,9 +1,11 @@
 //! Rows become one automaton and a few index tables, once.
 
-use crate::phrase::{self, Literal};
+use crate::phrase;
 use crate::rule::{Matcher, ProviderRules, Rule};
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use crate::trie::{Automaton, Entry};
+use crate::words::{self, Word};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What is wrong with a set of rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,24 +33,60 @@ pub enum RuleSetError {
         /// What is wrong.
         what: String,
     },
-    /// The automaton cannot be built.
-    #[error("the rules do not fit one automaton: {0}")]
-    Automaton(String),
 }
 
-/// A phrase: literal ids and reach, part by part.
+/// Part of a phrase: literal ids, and how far behind the part before it one of them may begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// The same for all later parts with these choices; 0 for first parts, which need none.
+    pub(crate) number: u32,
+    pub(crate) choices: Vec<u32>,
+    pub(crate) reach: u32,
+}
+
+/// A phrase, part by part.
 #[derive(Clone, Debug)]
 pub(crate) struct Phrase {
-    pub(crate) parts: Vec<(Vec<u32>, u32)>,
+    pub(crate) parts: Vec<Part>,
 }
 
-/// A row with its phrases resolved.
+/// A row with its phrases and codes resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) rule: Rule,
     pub(crate) any: Vec<u32>,
     pub(crate) all: Vec<u32>,
     pub(crate) none: Vec<u32>,
+    pub(crate) codes: Vec<u32>,
+    pub(crate) no_codes: Vec<u32>,
+}
+
+/// What is known of a literal. Small, for there are thousands, and a text touches a few.
+#[derive(Clone, Debug)]
+pub(crate) struct Literal {
+    pub(crate) len: u32,
+    /// No word may go on beyond its end.
+    pub(crate) closed_right: bool,
+    /// It holds a space.
+    pub(crate) spaced: bool,
+    /// It is not of a row.
+    pub(crate) word: Option<Word>,
+    /// It is a code of a row, written out in [`Compiled::code_words`].
+    pub(crate) is_code: bool,
+    /// The phrases that begin with it, as a range of [`Compiled::begins`].
+    begins: (u32, u32),
+    /// The parts of phrases, but for the first, that it is a choice of, as a range of [`Compiled::parts`].
+    parts: (u32, u32),
+}
+
+impl Literal {
+    pub(crate) fn begins(&self) -> Range<usize> {
+        self.begins.0 as usize..self.begins.1 as usize
+    }
+
+    pub(crate) fn parts(&self) -> Range<usize> {
+        self.parts.0 as usize..self.parts.1 as usize
+    }
 }
 
 #[derive(Debug)]
@@ -56,31 +94,83 @@ pub(crate) struct Compiled {
     /// In order of precedence.
     pub(crate) rows: Vec<Row>,
     pub(crate) phrases: Vec<Phrase>,
-    /// Of each literal: open ends.
-    pub(crate) open: Vec<(bool, bool)>,
-    /// Of each literal: the phrases that begin with it.
-    pub(crate) begins: Vec<Vec<u32>>,
-    /// Of each literal: codes (of rows) that it is.
-    pub(crate) code_words: Vec<Vec<&'static str>>,
+    pub(crate) literals: Vec<Literal>,
+    /// Phrases by the literal that they begin with.
+    pub(crate) begins: Vec<u32>,
+    /// Numbers of parts by the literals that are a choice of them.
+    pub(crate) parts: Vec<u32>,
+    /// How many numbered parts there are.
+    pub(crate) part_count: usize,
+    /// Of a literal: codes (of rows) that it is.
+    pub(crate) code_words: HashMap<u32, Vec<&'static str>>,
     /// Of each phrase: rows that may win because of it.
     pub(crate) rows_of_phrase: Vec<Vec<u32>>,
-    /// Rows that name a code, by code.
-    pub(crate) rows_of_code: HashMap<String, Vec<u32>>,
-    /// Codes that end in `*`: the beginning, and the rows.
-    pub(crate) rows_of_prefix: Vec<(String, u32)>,
-    /// Rows that name neither phrase nor code.
-    pub(crate) always: Vec<u32>,
-    pub(crate) automaton: AhoCorasick,
+    pub(crate) codes: Codes,
+    /// Of each code: rows that may win because of it.
+    pub(crate) rows_of_code: Vec<Vec<u32>>,
+    /// Rows that name neither phrase nor code, a bit each.
+    pub(crate) always: Vec<u64>,
+    pub(crate) automaton: Automaton,
+}
+
+/// Codes that rows name, each with a number.
+#[derive(Debug, Default)]
+pub(crate) struct Codes {
+    exact: HashMap<String, u32>,
+    /// Codes that end in `*`: how they begin. Sorted when all are known.
+    prefixes: Vec<(String, u32)>,
+    count: u32,
+}
+
+impl Codes {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    fn id(&mut self, code: &str) -> u32 {
+        let lower = code.to_ascii_lowercase();
+        let known = match lower.strip_suffix('*') {
+            Some(prefix) => self.prefixes.iter().find(|(known, _)| known == prefix).map(|(_, id)| *id),
+            None => self.exact.get(&lower).copied(),
+        };
+        known.unwrap_or_else(|| {
+            let id = self.count;
+            self.count += 1;
+            match lower.strip_suffix('*') {
+                Some(prefix) => self.prefixes.push((prefix.to_owned(), id)),
+                None => drop(self.exact.insert(lower, id)),
+            }
+            id
+        })
+    }
+
+    fn ids(&mut self, codes: &[&str]) -> Vec<u32> {
+        codes.iter().map(|code| self.id(code)).collect()
+    }
+
+    /// The numbers of the codes that a value, in lower case, is.
+    pub(crate) fn of<'a>(&'a self, value: &'a str) -> impl Iterator<Item = u32> + 'a {
+        let first = value.as_bytes().first();
+        let from = self.prefixes.partition_point(|(prefix, _)| prefix.as_bytes().first() < first);
+        let alike = self.prefixes.get(from..).unwrap_or_default().iter();
+        let alike = alike.take_while(move |(prefix, _)| prefix.as_bytes().first() == first);
+        let prefixed = alike.filter(move |(prefix, _)| value.starts_with(prefix.as_str())).map(|(_, id)| *id);
+        self.exact.get(value).copied().into_iter().chain(prefixed)
+    }
 }
 
 /// Collects literals and phrases without repeating them.
 #[derive(Default)]
 struct Pool {
+    /// Of each literal: its text, and whether it may begin inside of a word.
+    texts: Vec<(String, bool)>,
     literals: Vec<Literal>,
-    code_words: Vec<Vec<&'static str>>,
-    ids: HashMap<Literal, u32>,
+    code_words: HashMap<u32, Vec<&'static str>>,
+    ids: HashMap<phrase::Literal, u32>,
     phrases: Vec<Phrase>,
     phrase_ids: HashMap<&'static str, u32>,
+    part_numbers: HashMap<Vec<u32>, u32>,
 }
 
 fn index(value: usize) -> u32 {
@@ -88,14 +178,29 @@ fn index(value: usize) -> u32 {
 }
 
 impl Pool {
-    fn literal(&mut self, literal: Literal) -> u32 {
+    fn literal(&mut self, literal: phrase::Literal) -> u32 {
         if let Some(&id) = self.ids.get(&literal) {
             return id;
         }
+        let id = self.add(&literal.text, (literal.open_left, literal.open_right), None);
+        self.ids.insert(literal, id);
+        id
+    }
+
+    fn add(&mut self, text: &str, (open_left, open_right): (bool, bool), word: Option<Word>) -> u32 {
         let id = index(self.literals.len());
-        self.ids.insert(literal.clone(), id);
-        self.literals.push(literal);
-        self.code_words.push(Vec::new());
+        let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        self.literals.push(Literal {
+            len: index(text.len()),
+            closed_right: !open_right && joins(text.as_bytes().last()),
+            spaced: text.contains(' '),
+            word,
+            is_code: false,
+            begins: (0, 0),
+            parts: (0, 0),
+        });
+        // What begins with anything else begins anywhere.
+        self.texts.push((text.to_owned(), open_left && joins(text.as_bytes().first())));
         id
     }
 
@@ -103,14 +208,47 @@ impl Pool {
         if let Some(&id) = self.phrase_ids.get(text) {
             return Ok(id);
         }
-        let parts = phrase::parse(text)?
-            .into_iter()
-            .map(|part| (part.choices.into_iter().map(|literal| self.literal(literal)).collect(), part.reach))
-            .collect();
+        let mut parts = Vec::new();
+        for (at, part) in phrase::parse(text)?.into_iter().enumerate() {
+            let choices: Vec<u32> = part.choices.into_iter().map(|literal| self.literal(literal)).collect();
+            let fresh = index(self.part_numbers.len());
+            let number = if at == 0 { 0 } else { *self.part_numbers.entry(choices.clone()).or_insert(fresh) };
+            parts.push(Part { number, choices, reach: part.reach });
+        }
         let id = index(self.phrases.len());
         self.phrases.push(Phrase { parts });
         self.phrase_ids.insert(text, id);
         Ok(id)
+    }
+
+    /// The phrases by the literal that they begin with; literals learn their place.
+    fn begins(&mut self) -> Vec<u32> {
+        let first = |(id, phrase): (usize, &Phrase)| {
+            let choices = phrase.parts.first().map(|part| part.choices.clone());
+            choices.into_iter().flatten().map(move |literal| (literal, index(id))).collect::<Vec<_>>()
+        };
+        let pairs = self.phrases.iter().enumerate().flat_map(first).collect();
+        let (lists, list) = side_by_side(pairs);
+        for (literal, place) in lists {
+            if let Some(literal) = self.literals.get_mut(literal as usize) {
+                literal.begins = place;
+            }
+        }
+        list
+    }
+
+    /// The later parts of phrases by their choices; literals learn their place.
+    fn parts(&mut self) -> Vec<u32> {
+        let later = self.phrases.iter().flat_map(|phrase| phrase.parts.iter().skip(1));
+        let pairs =
+            later.flat_map(|part| part.choices.iter().map(|literal| (*literal, part.number))).collect();
+        let (lists, list) = side_by_side(pairs);
+        for (literal, place) in lists {
+            if let Some(literal) = self.literals.get_mut(literal as usize) {
+                literal.parts = place;
+            }
+        }
+        list
     }
 
     fn phrases(&mut self, texts: &'static [&'static str]) -> Result<Vec<u32>, String> {
@@ -123,13 +261,32 @@ impl Pool {
             return;
         }
         let text = crate::view::View::normal(code).trim().to_owned();
-        let id = self.literal(Literal { text, open_left: false, open_right: false });
-        if let Some(words) = self.code_words.get_mut(id as usize)
-            && !words.contains(&code)
-        {
+        let id = self.literal(phrase::Literal { text, open_left: false, open_right: false });
+        if let Some(literal) = self.literals.get_mut(id as usize) {
+            literal.is_code = true;
+        }
+        let words = self.code_words.entry(id).or_default();
+        if !words.contains(&code) {
             words.push(code);
         }
     }
+}
+
+/// Lists one behind the other: of each key, where its list begins and ends.
+type Places = Vec<(u32, (u32, u32))>;
+
+/// Puts the values of each key side by side.
+fn side_by_side(mut pairs: Vec<(u32, u32)>) -> (Places, Vec<u32>) {
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut at = 0;
+    let mut places = Vec::new();
+    for same in pairs.chunk_by(|one, other| one.0 == other.0) {
+        let end = at + same.len();
+        places.extend(same.first().map(|(key, _)| (*key, (index(at), index(end)))));
+        at = end;
+    }
+    (places, pairs.into_iter().map(|(_, value)| value).collect())
 }
 
 /// Long, and written as no prose is: with `_` or `.`, or in camel case.
@@ -147,69 +304,62 @@ impl Compiled {
         let mut rules = collect(tables)?;
         rules.sort_by_key(|rule| (rule.tier, rule.family));
         let mut pool = Pool::default();
+        let mut known = Codes::default();
         let mut rows = Vec::with_capacity(rules.len());
         for rule in rules {
             let fault = |what| RuleSetError::Phrase { id: rule.id.to_owned(), what };
-            let Matcher { any, all, none, codes, .. } = rule.matcher;
+            let Matcher { any, all, none, codes, no_codes, .. } = rule.matcher;
             let any = pool.phrases(any).map_err(fault)?;
             let all = pool.phrases(all).map_err(fault)?;
             let none = pool.phrases(none).map_err(fault)?;
             for code in codes {
                 pool.code_word(code);
             }
-            rows.push(Row { rule, any, all, none });
+            let (codes, no_codes) = (known.ids(codes), known.ids(no_codes));
+            rows.push(Row { rule, any, all, none, codes, no_codes });
         }
-        let texts: Vec<&str> = pool.literals.iter().map(|literal| literal.text.as_str()).collect();
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            // So many literals begin with every letter: looking for rare bytes first finds candidates everywhere.
-            .prefilter(false)
-            .build(&texts)
-            .map_err(|error| RuleSetError::Automaton(error.to_string()))?;
-
-        let mut begins = vec![Vec::new(); pool.literals.len()];
-        for (id, phrase) in pool.phrases.iter().enumerate() {
-            for &literal in phrase.parts.first().map(|(choices, _)| choices).into_iter().flatten() {
-                if let Some(list) = begins.get_mut(literal as usize) {
-                    list.push(index(id));
-                }
-            }
+        known.prefixes.sort_unstable();
+        for (text, word) in words::all() {
+            pool.add(text, (false, true), Some(word));
         }
+        let entries: Vec<Entry<'_>> =
+            (0..).zip(&pool.texts).map(|(id, (text, open))| Entry { id, text, open: *open }).collect();
+        let automaton = Automaton::new(&entries);
+        let begins = pool.begins();
+        let parts = pool.parts();
         let mut rows_of_phrase = vec![Vec::new(); pool.phrases.len()];
-        let mut rows_of_code: HashMap<String, Vec<u32>> = HashMap::new();
-        let mut rows_of_prefix = Vec::new();
-        let mut always = Vec::new();
+        let mut rows_of_code = vec![Vec::new(); known.len()];
+        let mut always = vec![0_u64; rows.len().div_ceil(64)];
         for (id, row) in rows.iter().enumerate() {
             let id = index(id);
             let triggers = if row.any.is_empty() { row.all.get(..1).unwrap_or_default() } else { &row.any };
-            for &phrase in triggers {
-                if let Some(list) = rows_of_phrase.get_mut(phrase as usize) {
+            let (lists, triggers) = if triggers.is_empty() {
+                (&mut rows_of_code, &*row.codes)
+            } else {
+                (&mut rows_of_phrase, triggers)
+            };
+            if triggers.is_empty()
+                && let Some(bits) = always.get_mut(id as usize / 64)
+            {
+                *bits |= 1 << (id % 64);
+            }
+            for &trigger in triggers {
+                if let Some(list) = lists.get_mut(trigger as usize) {
                     list.push(id);
-                }
-            }
-            if !triggers.is_empty() {
-                continue;
-            }
-            if row.rule.matcher.codes.is_empty() {
-                always.push(id);
-            }
-            for code in row.rule.matcher.codes {
-                match code.strip_suffix('*') {
-                    Some(prefix) => rows_of_prefix.push((prefix.to_ascii_lowercase(), id)),
-                    None => rows_of_code.entry(code.to_ascii_lowercase()).or_default().push(id),
                 }
             }
         }
         Ok(Self {
             rows,
             phrases: pool.phrases,
-            open: pool.literals.iter().map(|literal| (literal.open_left, literal.open_right)).collect(),
+            literals: pool.literals,
             begins,
+            parts,
+            part_count: pool.part_numbers.len(),
             code_words: pool.code_words,
             rows_of_phrase,
+            codes: known,
             rows_of_code,
-            rows_of_prefix,
             always,
             automaton,
         })

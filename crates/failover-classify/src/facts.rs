@@ -1,8 +1,9 @@
 //! Properties of a signal as a whole.
 
+use crate::reading::Reading;
 use crate::rule::Fact;
-use crate::view::View;
-use crate::{RetryHint, Tokens, guard};
+use crate::{Surface, guard};
+use memchr::memmem;
 
 /// The last char boundary at or before `at`.
 pub(crate) fn floor(text: &str, at: usize) -> usize {
@@ -10,19 +11,6 @@ pub(crate) fn floor(text: &str, at: usize) -> usize {
         return text.len();
     }
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-/// What facts are derived from.
-pub(crate) struct Known<'a> {
-    pub(crate) view: &'a View,
-    pub(crate) status: Option<u16>,
-    pub(crate) hint: Option<&'a RetryHint>,
-    pub(crate) tokens: Option<Tokens>,
-    pub(crate) body_len: usize,
-    /// The front of the body as text.
-    pub(crate) body: &'a str,
-    /// Whether the signal says nothing beside its text: no error status, no code, no cancel, no connection.
-    pub(crate) text_only: bool,
 }
 
 /// Words that only repeat a status or name the wrapper.
@@ -99,108 +87,131 @@ const STATUS_WORDS: [&str; 70] = [
     "completions",
 ];
 
-impl Known<'_> {
+impl Reading<'_> {
+    /// Whether the property holds. What costs more than a look is found out once.
     pub(crate) fn holds(&self, fact: Fact) -> bool {
+        let bare = || *self.bare.get_or_init(|| bare(self.view().slice(0..400)));
         match fact {
-            Fact::EmptyBody => self.view.bytes().iter().all(u8::is_ascii_whitespace),
-            Fact::Bare => self.bare(),
-            Fact::Worded => !self.bare(),
-            Fact::Html => self.view.html,
+            Fact::EmptyBody => self.view().bytes().iter().all(u8::is_ascii_whitespace),
+            Fact::Bare => bare(),
+            Fact::Worded => !bare(),
+            Fact::Html => self.view().html,
             Fact::HasHint => self.stated(),
             Fact::NoHint => !self.stated(),
-            Fact::AloneTooLarge => self.tokens.is_some_and(|tokens| {
+            Fact::AloneTooLarge => self.tokens().is_some_and(|tokens| {
                 matches!((tokens.observed, tokens.allowed), (Some(asked), Some(limit)) if asked > limit)
             }),
-            Fact::EmptyAnswer => empty_answer(self.view.bytes()),
-            Fact::Short => self.body_len <= 400,
-            Fact::Tiny => self.body_len <= 32,
-            Fact::Prose => self.prose(),
+            Fact::EmptyAnswer => *self
+                .empty_answer
+                .get_or_init(|| only_comments(self.view().slice(0..ANSWER_REACH)) || empty_answer(self.squeezed())),
+            Fact::Short => self.signal.body.len() <= 400,
+            Fact::Tiny => self.signal.body.len() <= 32,
+            Fact::Prose => *self.prose.get_or_init(|| prose(&self.source.head)),
             Fact::NoStatus => self.status.is_none(),
-            Fact::Record => self.text_only && guard::is_record(self.body),
-            Fact::Speech => self.text_only && !guard::reports(self.body) && guard::is_speech(self.body),
-            Fact::Plain => self.text_only && !guard::reports(self.body),
+            Fact::Record => self.text_only() && guard::is_record(self.front()),
+            Fact::Speech => self.plain() && guard::is_speech(self.front()),
+            Fact::Plain => self.plain(),
         }
     }
 
-    /// A list in Markdown, or a text of many sentences, without anything structured in it.
-    fn prose(&self) -> bool {
-        let text = self.body;
-        let marks = ["\n- ", "\n* ", "\n1. ", "\n2. ", "\n3. "]
-            .iter()
-            .map(|mark| text.matches(mark).count())
-            .sum::<usize>();
-        let marks = marks + usize::from(text.starts_with("- "));
-        marks >= 2 && !text.contains('{') && !text.contains("\n    at ")
+    /// The front of the body as text, as far as facts look.
+    fn front(&self) -> &str {
+        self.source.head.get(..floor(&self.source.head, 4096)).unwrap_or_default()
+    }
+
+    /// Whether the signal says nothing beside its text: no error status, no code, no cancel, no connection.
+    fn text_only(&self) -> bool {
+        let signal = &self.signal;
+        signal.code.is_none()
+            && signal.status.is_none_or(|status| status < 100)
+            && !matches!(signal.surface, Surface::Transport | Surface::Cancelled)
+    }
+
+    fn plain(&self) -> bool {
+        self.text_only() && !guard::reports(self.front())
     }
 
     /// Header names have hyphens, fields and texts have none.
     fn stated(&self) -> bool {
-        self.hint.is_some_and(|hint| !hint.source.contains('-'))
+        self.hint().is_some_and(|hint| !hint.source.contains('-'))
     }
+}
 
-    fn bare(&self) -> bool {
-        let text = self.view.slice(0..400);
-        if text.len() >= 400 {
-            return false;
-        }
-        String::from_utf8_lossy(text)
+/// Whether a text says nothing beyond its status.
+fn bare(text: &[u8]) -> bool {
+    text.len() < 400
+        && String::from_utf8_lossy(text)
             .split(|ch: char| !ch.is_alphabetic())
             .filter(|word| word.len() > 1)
             .all(|word| STATUS_WORDS.contains(&word))
+}
+
+/// A list in Markdown, or a text of many sentences, without anything structured in it.
+fn prose(text: &str) -> bool {
+    let text = text.get(..floor(text, 4096)).unwrap_or_default();
+    let bytes = text.as_bytes();
+    let marks = memchr::memchr_iter(b'\n', bytes)
+        .map(|at| bytes.get(at + 1..).unwrap_or_default())
+        .filter(|line| {
+            line.starts_with(b"- ")
+                || line.starts_with(b"* ")
+                || matches!(line, [b'1'..=b'3', b'.', b' ', ..])
+        })
+        .count();
+    let marks = marks + usize::from(text.starts_with("- "));
+    marks >= 2 && !text.contains('{') && !text.contains("\n    at ")
+}
+
+/// An answer is looked at this far.
+const ANSWER_REACH: usize = 8192;
+/// An answer that has none of the fields of an answer is no longer.
+const SHORTEST_ANSWERS: usize = 40;
+
+/// Fields without which nothing longer than a few bytes is a complete answer.
+pub(crate) fn answer_words() -> impl Iterator<Item = &'static str> {
+    ["\"choices\"", "\"content\"", "\"output\"", "\"candidates\"", "\"done\""].into_iter()
+}
+
+/// The text without spaces, if it may be a complete answer.
+pub(crate) fn squeeze(text: &[u8], has_fields: bool, into: &mut Vec<u8>) {
+    into.clear();
+    let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if matches!(begins, Some(b'{' | b'd')) && (has_fields || text.len() <= SHORTEST_ANSWERS) {
+        into.extend(text.iter().take(ANSWER_REACH).filter(|byte| **byte != b' '));
     }
 }
 
-fn has(text: &[u8], what: &str) -> bool {
-    text.windows(what.len()).any(|window| window == what.as_bytes())
+/// Nothing but comments of a stream, which keep the connection open.
+fn only_comments(text: &[u8]) -> bool {
+    text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+        && String::from_utf8_lossy(text).split(": ").all(|part| {
+            matches!(part.trim(), "" | "keep alive" | "ping" | "keepalive" | "openrouter processing")
+        })
 }
 
-/// A complete answer of any dialect that says nothing and calls nothing.
+/// Whether a squeezed text is a complete answer of any dialect that says nothing and calls nothing.
 fn empty_answer(text: &[u8]) -> bool {
-    let text = text.get(..text.len().min(8192)).unwrap_or_default();
-    // Nothing but comments of a stream, which keep the connection open.
-    let squeezed_comments = || {
-        let text = String::from_utf8_lossy(text);
-        text.trim_start().starts_with(':')
-            && text.split(": ").all(|part| {
-                matches!(part.trim(), "" | "keep alive" | "ping" | "keepalive" | "openrouter processing")
-            })
-    };
-    if squeezed_comments() {
-        return true;
-    }
-    if !text
-        .iter()
-        .find(|byte| !byte.is_ascii_whitespace())
-        .is_some_and(|byte| *byte == b'{' || *byte == b'd')
-    {
+    let has = |what: &str| memmem::find(text, what.as_bytes()).is_some();
+    if text.is_empty() {
         return false;
     }
-    let squeezed: Vec<u8> = text.iter().copied().filter(|byte| *byte != b' ').collect();
-    let text = squeezed.as_slice();
     if text == b"data:[done]" {
         return true;
     }
-    if has(text, "\"toolcalls\":[{")
-        || has(text, "\"tooluse\"")
-        || has(text, "\"functioncall\":{")
-        || has(text, "\"error\":{")
-    {
+    if has("\"toolcalls\":[{") || has("\"tooluse\"") || has("\"functioncall\":{") || has("\"error\":{") {
         return false;
     }
-    let choices = has(text, "\"choices\":[]")
-        || has(text, "\"choices\":null")
-        || has(text, "\"choices\":[")
-            && (has(text, "\"content\":\"\"") || has(text, "\"content\":null"))
-            && !has(text, "\"finishreason\":\"contentfilter\"");
-    let content = has(text, "\"type\":\"message\"") && has(text, "\"content\":[]")
-        || has(text, "\"output\":[]") && has(text, "\"completed\"")
+    let choices = has("\"choices\":[]")
+        || has("\"choices\":null")
+        || has("\"choices\":[")
+            && (has("\"content\":\"\"") || has("\"content\":null"))
+            && !has("\"finishreason\":\"contentfilter\"");
+    let content = has("\"type\":\"message\"") && has("\"content\":[]")
+        || has("\"output\":[]") && has("\"completed\"")
         || text == b"{\"text\":\"\"}"
         || text == b"{}";
-    let gemini = has(text, "\"candidates\":[]")
-        || has(text, "\"candidates\":[{")
-            && !has(text, "\"text\":")
-            && has(text, "\"finishreason\":\"stop\"");
-    let ollama =
-        has(text, "\"done\":true") && (has(text, "\"response\":\"\"") || has(text, "\"content\":\"\""));
+    let gemini = has("\"candidates\":[]")
+        || has("\"candidates\":[{") && !has("\"text\":") && has("\"finishreason\":\"stop\"");
+    let ollama = has("\"done\":true") && (has("\"response\":\"\"") || has("\"content\":\"\""));
     choices || content || gemini || ollama
 }

@@ -1,51 +1,25 @@
 //! Codes and statuses: words and numbers that stand where a code or a status stands, never anywhere else.
 
+use crate::source::Source;
 use crate::view::View;
+use std::ops::Range;
 
-/// Keys after which a code stands, in the view's normal form (`error_code` is `error code`).
-const CODE_KEYS: [&str; 27] = [
-    "code",
-    "errcode",
-    "errorcode",
-    "error type",
-    "errortype",
-    "type",
-    "status",
-    "reason",
-    "error",
-    "err",
-    "statuscode",
-    "retcode",
-    "ecode",
-    "name",
-    "exception",
-    "status code",
-    "finish reason",
-    "finishreason",
-    "stop reason",
-    "blockreason",
-    "param",
-    "error name",
-    "failure",
-    "title",
-    "errorname",
-    "exception type",
-    "status msg",
-];
-
-/// Keys after which a status stands.
-const STATUS_KEYS: [&str; 10] = [
-    "code",
-    "status",
-    "status code",
-    "statuscode",
-    "httpcode",
-    "http status",
-    "http code",
-    "httpstatus",
-    "httpstatuscode",
-    "http error",
-];
+/// What stands after a key, by the last word of the key in the view's normal form (`error_code` is `error code`):
+/// a code, a status.
+fn kind_of(key: &[u8]) -> (bool, bool) {
+    let begin = key.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let (before, word) = key.split_at_checked(begin).unwrap_or((b"", key));
+    match word {
+        b"code" | b"status" | b"statuscode" => (true, true),
+        b"httpcode" | b"httpstatus" | b"httpstatuscode" => (false, true),
+        b"error" => (true, ends_with_word(before, b"http ")),
+        b"msg" => (ends_with_word(before, b"status "), false),
+        b"errcode" | b"errorcode" | b"retcode" | b"ecode" | b"type" | b"errortype" | b"reason"
+        | b"finishreason" | b"blockreason" | b"err" | b"name" | b"errorname" | b"exception" | b"param"
+        | b"failure" | b"title" => (true, false),
+        _ => (false, false),
+    }
+}
 
 /// Words that a status follows, without a colon.
 const STATUS_WORDS: [&str; 41] = [
@@ -132,19 +106,20 @@ const REASON_PHRASES: [&str; 36] = [
     "error",
 ];
 
-/// A code and where it stands in the view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
-    /// Lower case, as it stands in the body (with `_` and `-`).
-    pub(crate) value: String,
-    pub(crate) span: (usize, usize),
+/// A code: where its text stands in [`Fields::text`], and where it stands in the view.
+#[derive(Clone, Debug)]
+struct Field {
+    text: Range<usize>,
+    span: (usize, usize),
 }
 
 /// What was found in code and status positions.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
-    pub(crate) codes: Vec<Field>,
-    pub(crate) statuses: Vec<u16>,
+    codes: Vec<Field>,
+    statuses: Vec<u16>,
+    /// The codes one after the other, in lower case, else as they stand in the body (with `_` and `-`).
+    text: String,
 }
 
 /// At most this many codes and statuses are kept.
@@ -152,31 +127,51 @@ const MOST: usize = 48;
 /// Structure is looked for in this much of a text's front.
 const REACH: usize = 16 * 1024;
 /// No code is longer.
-const LONGEST: usize = 80;
+pub(crate) const LONGEST: usize = 80;
 
 impl Fields {
-    pub(crate) fn of(view: &View, source: &impl Fn(usize, usize) -> String) -> Self {
-        let mut fields = Self::default();
-        let text = view.bytes();
-        let text = text.get(..text.len().min(REACH)).unwrap_or_default();
+    /// The codes and their spans in the view.
+    pub(crate) fn codes(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
+        self.codes.iter().map(|code| (self.text.get(code.text.clone()).unwrap_or_default(), code.span))
+    }
+
+    /// The span of the code of this number in [`Fields::codes`].
+    pub(crate) fn span(&self, index: usize) -> Option<(usize, usize)> {
+        self.codes.get(index).map(|code| code.span)
+    }
+
+    /// Adds a code.
+    pub(crate) fn code(&mut self, value: &str, span: (usize, usize)) {
+        let from = self.text.len();
+        self.text.push_str(value);
+        if let Some(added) = self.text.get_mut(from..) {
+            added.make_ascii_lowercase();
+        }
+        self.codes.push(Field { text: from..self.text.len(), span });
+    }
+
+    /// Reads another text. What was read before is forgotten, its memory is used again.
+    pub(crate) fn read(&mut self, view: &View, source: &Source<'_>) {
+        self.codes.clear();
+        self.statuses.clear();
+        self.text.clear();
+        let text = view.slice(0..REACH);
         for (at, &byte) in text.iter().enumerate() {
             match byte {
-                b':' | b'=' => fields.pair(view, text, at, source),
-                b'4' | b'5' => fields.bare_status(text, at),
-                b'(' | b'[' | b'<' => fields.bracketed(text, at),
-                _ => {}
+                b':' | b'=' => self.pair(view, text, at, source),
+                b'4' | b'5' => self.bare_status(text, at),
+                b'(' | b'[' | b'<' => self.bracketed(text, at),
+                _ => continue,
             }
-            if fields.codes.len() >= MOST || fields.statuses.len() >= MOST {
+            if self.codes.len() >= MOST || self.statuses.len() >= MOST {
                 break;
             }
         }
-        fields
     }
 
-    fn pair(&mut self, view: &View, text: &[u8], at: usize, source: &impl Fn(usize, usize) -> String) {
+    fn pair(&mut self, view: &View, text: &[u8], at: usize, source: &Source<'_>) {
         let Some(key) = key_before(text, at) else { return };
-        let is_code = CODE_KEYS.iter().any(|name| ends_with_word(key, name.as_bytes()));
-        let is_status = STATUS_KEYS.iter().any(|name| ends_with_word(key, name.as_bytes()));
+        let (is_code, is_status) = kind_of(key);
         if !is_code && !is_status {
             return;
         }
@@ -194,7 +189,7 @@ impl Fields {
             }
         }
         let rest = text.get(start..).unwrap_or_default();
-        let mut len = rest
+        let len = rest
             .iter()
             .take(LONGEST + 1)
             .position(|&b| if quoted { matches!(b, b'"' | b'\'') } else { !is_code_byte(b) })
@@ -203,12 +198,14 @@ impl Fields {
             return;
         }
         // `_` and `-` are spaces here; an unquoted value ends at a true space, which only the source knows.
-        let mut value = source(view.origin(start), view.origin(start + len - 1) + 1);
-        if !quoted && let Some(cut) = value.find([' ', '\n', '\t', '\r']) {
-            value.truncate(cut);
-            len = cut;
-        }
-        value.make_ascii_lowercase();
+        let (from, to) = view.origins((start, start + len));
+        let value = source.cut(from, to);
+        let space = value.bytes().position(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'));
+        let value = match space {
+            Some(end) if !quoted => value.get(..end).unwrap_or_default(),
+            _ => value,
+        };
+        let len = if quoted { len } else { len.min(value.len()) };
         if is_status
             && let Ok(number) = value.parse::<u16>()
             && (400..600).contains(&number)
@@ -216,10 +213,11 @@ impl Fields {
             self.statuses.push(number);
         }
         if is_code {
-            if let Some((word, _)) = value.split_once(':') {
-                self.codes.push(Field { value: word.to_owned(), span: (start, start + word.len()) });
+            let colon = value.bytes().position(|byte| byte == b':');
+            if let Some(word) = colon.and_then(|end| value.get(..end)) {
+                self.code(word, (start, start + word.len()));
             }
-            self.codes.push(Field { value, span: (start, start + len) });
+            self.code(value, (start, start + len));
         }
     }
 
@@ -240,22 +238,18 @@ impl Fields {
         let bracketed = head.last().is_some_and(|&b| matches!(b, b'(' | b'[' | b'<' | b'{'))
             && matches!(closes, Some(b')' | b']' | b'>' | b' ' | b':' | b','));
         let titled = head.ends_with(b"title:") || head.ends_with(b"|");
-        let label = strip_end(head, b":=\"'(- ");
-        let worded = STATUS_WORDS.iter().any(|word| ends_with_word(label, word.as_bytes()));
-        let begins = strip_end(head, b"\"': ").ends_with(b"message") && head.ends_with(b"\"")
+        let label = strip_end(head, |byte| matches!(byte, b':' | b'=' | b'"' | b'\'' | b'(' | b'-' | b' '));
+        let worded = || STATUS_WORDS.iter().any(|word| ends_with_word(label, word.as_bytes()));
+        let begins = strip_end(head, |byte| matches!(byte, b'"' | b'\'' | b':' | b' ')).ends_with(b"message")
+            && head.ends_with(b"\"")
             || head.is_empty()
             || head.ends_with(b"error:")
             || head.ends_with(b"exception:");
-        let tail = strip_start(after, b" :,)]>\"'({");
-        let phrased = REASON_PHRASES.iter().any(|phrase| tail.starts_with(phrase.as_bytes()));
-        let after_colon = head.ends_with(b":") && phrased;
-        if titled
-            || worded
-            || bracketed
-            || phrased && (begins || after_colon || label.len() < head.len())
-            || begins
-            || phrased && head.len() == before.len().saturating_sub(1)
-        {
+        let tail = strip_start(after, |byte| b" :,)]>\"'({".contains(&byte));
+        let phrased = || REASON_PHRASES.iter().any(|phrase| starts_with(tail, phrase.as_bytes()));
+        let near =
+            head.ends_with(b":") || label.len() < head.len() || head.len() == before.len().saturating_sub(1);
+        if titled || bracketed || begins || worded() || near && phrased() {
             self.statuses.push(number);
         }
     }
@@ -268,7 +262,7 @@ impl Fields {
             && rest.get(len).is_some_and(|&b| matches!(b, b')' | b']' | b'>'))
             && let Ok(value) = std::str::from_utf8(rest.get(..len).unwrap_or_default())
         {
-            self.codes.push(Field { value: value.to_owned(), span: (at + 1, at + 1 + len) });
+            self.code(value, (at + 1, at + 1 + len));
         }
     }
 
@@ -295,25 +289,36 @@ fn is_code_byte(byte: u8) -> bool {
 
 /// The up to 20 bytes that stand before a colon or an equals sign, quotes and spaces taken off.
 fn key_before(text: &[u8], at: usize) -> Option<&[u8]> {
-    let before = strip_end(text.get(at.saturating_sub(24)..at)?, b" \"')]");
+    let before = strip_end(text.get(at.saturating_sub(24)..at)?, |byte| {
+        matches!(byte, b' ' | b'"' | b'\'' | b')' | b']')
+    });
     before.last().filter(|byte| byte.is_ascii_lowercase())?;
     Some(before)
 }
 
-pub(crate) fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
-    text.strip_suffix(word).is_some_and(|rest| {
-        !word.first().is_some_and(u8::is_ascii_alphanumeric)
-            || !rest.last().is_some_and(|&byte| byte.is_ascii_alphanumeric())
-    })
+/// `starts_with`, with a look at the first byte before anything else: nearly always that settles it.
+#[inline]
+fn starts_with(text: &[u8], what: &[u8]) -> bool {
+    text.first() == what.first() && text.starts_with(what)
+}
+
+/// Whether the text ends with this word, or with these words.
+#[inline]
+fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
+    text.last() == word.last()
+        && text.strip_suffix(word).is_some_and(|rest| {
+            !word.first().is_some_and(u8::is_ascii_alphanumeric)
+                || !rest.last().is_some_and(|&byte| byte.is_ascii_alphanumeric())
+        })
 }
 
 fn trim_end(text: &[u8]) -> &[u8] {
-    strip_end(text, b" ")
+    strip_end(text, |byte| byte == b' ')
 }
 
-fn strip_end<'a>(mut text: &'a [u8], set: &[u8]) -> &'a [u8] {
+fn strip_end(mut text: &[u8], is_in: impl Fn(u8) -> bool) -> &[u8] {
     while let Some((last, rest)) = text.split_last() {
-        if !set.contains(last) {
+        if !is_in(*last) {
             break;
         }
         text = rest;
@@ -321,9 +326,9 @@ fn strip_end<'a>(mut text: &'a [u8], set: &[u8]) -> &'a [u8] {
     text
 }
 
-fn strip_start<'a>(mut text: &'a [u8], set: &[u8]) -> &'a [u8] {
+fn strip_start(mut text: &[u8], is_in: impl Fn(u8) -> bool) -> &[u8] {
     while let Some((first, rest)) = text.split_first() {
-        if !set.contains(first) {
+        if !is_in(*first) {
             break;
         }
         text = rest;

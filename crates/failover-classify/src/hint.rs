@@ -3,6 +3,7 @@
 use crate::hints::wall;
 use failover_types::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A provider's word on when to come back. It needs no clock to be read; [`RetryHint::resolve`] needs one.
@@ -12,7 +13,7 @@ pub struct RetryHint {
     /// When.
     pub when: RetryWhen,
     /// Where it was read: a header's name, a field's name, or `text`.
-    pub source: String,
+    pub source: Cow<'static, str>,
     /// The same time in another form, where the provider gave both (`resets_in_seconds` and `resets_at`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also: Option<RetryWhen>,
@@ -41,7 +42,7 @@ const LONGEST: Duration = Duration::from_hours(31 * 24);
 
 impl RetryHint {
     /// A hint and where it was read.
-    pub fn new(when: RetryWhen, source: impl Into<String>) -> Self {
+    pub fn new(when: RetryWhen, source: impl Into<Cow<'static, str>>) -> Self {
         Self { when, source: source.into(), also: None }
     }
 

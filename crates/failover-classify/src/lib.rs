@@ -4,36 +4,42 @@
 //! [`Classifier::classify`] gives a [`Verdict`] that names the row which decided. Rows are data ([`Rule`]);
 //! the order in which they are believed is [`Tier`], then [`Family`].
 //!
-//! Cost, over the bodies of `benches/classify.rs`, beside a bare scan of the same automaton over the same bytes: about
-//! 20 to 25 times for an error of 220 bytes (24 to 32 µs), 2.3 to 3.6 times for 64 KiB of prose (0.7 to 1.1 ms); a page
-//! of HTML takes some 0.15 ms, building the classifier some 40 ms. These are the best of seven rounds of a plain timing
-//! loop on a busy machine of two cores; measure your own with `cargo bench -p failover-classify`.
+//! A body is read once, in memory that a thread keeps for its next one: a failure that names no secret costs no
+//! allocation. What it costs, and how that is measured, stands in `docs/performance.md`.
 
 mod compile;
 mod engine;
+mod explain;
 mod facts;
 mod fields;
 mod guard;
 mod hint;
 mod hints;
+mod lower;
 mod mask;
 mod operator;
 mod phrase;
 mod providers;
+mod reading;
 mod redact;
 mod rows;
 mod rule;
+mod scan;
 mod signal;
+mod source;
 mod tokens;
+mod trie;
 mod verdict;
 mod view;
+mod words;
 
 pub use compile::RuleSetError;
-pub use engine::{Classifier, Explanation, Match};
+pub use engine::Classifier;
+pub use explain::{Explanation, Match};
 pub use hint::{RetryHint, RetryWhen};
 pub use operator::{OperatorRule, OperatorRuleError};
 pub use providers::standard_tables;
 pub use redact::{KnownSecrets, redact};
 pub use rule::{Fact, Family, Matcher, ProviderRules, Rule, RuleTable, StatusSet};
 pub use signal::{AsSignal, Cause, Signal, Surface};
-pub use verdict::{Evidence, Tier, Tokens, Verdict};
+pub use verdict::{Evidence, Preview, Tier, Tokens, Verdict};

@@ -44,39 +44,67 @@ const PREFIXES: [(&str, usize); 34] = [
     ("rt_", 24),
 ];
 
-/// Names after which a secret stands.
-const NAMES: [&str; 26] = [
-    "api_key",
-    "api-key",
+/// The length of the shortest key that is known by its beginning.
+const SHORTEST_KEY: usize = {
+    let mut shortest = usize::MAX;
+    let mut rest: &[(&str, usize)] = &PREFIXES;
+    while let [(prefix, least), tail @ ..] = rest {
+        if prefix.len() + *least < shortest {
+            shortest = prefix.len() + *least;
+        }
+        rest = tail;
+    }
+    shortest
+};
+
+/// The first bytes of keys that are known by their beginning, a bit each.
+const KEY_FIRSTS: u128 = {
+    let mut firsts = 0;
+    let mut rest: &[(&str, usize)] = &PREFIXES;
+    while let [(prefix, _), tail @ ..] = rest {
+        if let Some(first) = prefix.as_bytes().first() {
+            firsts |= 1 << *first;
+        }
+        rest = tail;
+    }
+    firsts
+};
+
+/// Names after which a secret stands; what stands before them in a word (`x-api-`, `set-`, `id_`) does not matter.
+const NAMES: [&str; 13] = [
+    "key",
     "apikey",
-    "api key provided",
-    "x-api-key",
-    "x-goog-api-key",
-    "access_token",
-    "refresh_token",
-    "id_token",
-    "auth_token",
-    "session_token",
-    "client_secret",
-    "secret_key",
     "secretkey",
+    "token",
     "accesstoken",
     "refreshtoken",
+    "secret",
     "password",
     "passwd",
     "authorization",
     "cookie",
-    "set-cookie",
     "bearer",
     "basic",
-    "token",
-    "secret",
-    "key",
 ];
 
+/// Bytes that keys and tokens are made of.
+const TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 0x80 {
+        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+        {
+            table[byte as usize] = byte.is_ascii_alphanumeric()
+                || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%');
+        }
+        byte += 1;
+    }
+    table
+};
+
+#[inline]
 fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%')
+    TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
 /// The text without keys, tokens, cookies and e-mail addresses. Text without any is handed back as it is.
@@ -99,11 +127,21 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// The front of a text, at most so many bytes of it, without a word or an address that the cut would tear apart: torn
+/// ones may not be known for secrets.
+pub(crate) fn whole_words(text: &[u8], most: usize) -> &[u8] {
+    let Some(front) = text.get(..most).filter(|_| text.len() > most) else { return text };
+    let is_inside_char = |byte: u8| byte & 0b1100_0000 == 0b1000_0000;
+    let end = front.iter().rposition(|&byte| !is_token_byte(byte) && byte != b'@' && !is_inside_char(byte));
+    end.and_then(|end| front.get(..end)).unwrap_or(front)
+}
+
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut ranges = Vec::new();
     let mut at = 0;
-    let mut named = false;
+    // The word that may name what the next one is.
+    let mut before: Option<&[u8]> = None;
     while let Some(&byte) = bytes.get(at) {
         if !is_token_byte(byte) {
             if byte == b'@'
@@ -118,87 +156,96 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
             }
             // A name holds for the next word, over quotes, colons and spaces; not over anything else.
             if !matches!(byte, b' ' | b'"' | b'\'' | b':' | b'\\') {
-                named = false;
+                before = None;
             }
             at += 1;
             continue;
         }
-        let end = at + bytes.get(at..).unwrap_or_default().iter().take_while(|b| is_token_byte(**b)).count();
-        let word = text.get(at..end).unwrap_or_default();
-        let (name, value_at) = match word.split_once('=') {
-            Some((name, value)) if !value.is_empty() => (Some(name), at + name.len() + 1),
+        let rest = bytes.get(at..).unwrap_or_default();
+        let end = at + rest.iter().position(|byte| !is_token_byte(*byte)).unwrap_or(rest.len());
+        let word = bytes.get(at..end).unwrap_or_default();
+        if word.len() < SHORTEST_SECRET {
+            if !word.eq_ignore_ascii_case(b"is") {
+                before = Some(word);
+            }
+            at = end;
+            continue;
+        }
+        let (name, value_at) = match word.iter().position(|byte| *byte == b'=') {
+            Some(len) if len + 1 < word.len() => (word.get(..len), at + len + 1),
             _ => (None, at),
         };
-        let value = text.get(value_at..end).unwrap_or_default();
-        let asked = named || name.is_some_and(is_name);
+        let value = bytes.get(value_at..end).unwrap_or_default();
+        let is_asked = || before.is_some_and(is_name) || name.is_some_and(is_name);
         if let Some(offset) = known(value) {
             ranges.push(value_at + offset..end);
-            named = false;
-        } else if asked && looks_secret(value) || value.len() >= 32 && is_dense(value) {
+            before = None;
+        } else if value.len() >= SHORTEST_SECRET && (looks_secret(value) && is_asked() || is_dense(value)) {
             ranges.push(value_at..end);
-            named = false;
+            before = None;
         } else {
-            named = is_name(word.trim_end_matches(['=', '.'])) || named && is_scheme(word);
+            before = Some(word);
         }
         at = end;
     }
     ranges
 }
 
-fn is_scheme(word: &str) -> bool {
-    ["bearer", "basic", "provided", "is"].iter().any(|name| word.eq_ignore_ascii_case(name))
-}
-
-fn is_name(word: &str) -> bool {
-    NAMES.iter().any(|name| {
-        let bytes = word.as_bytes();
-        bytes.len() >= name.len()
-            && bytes
-                .get(bytes.len() - name.len()..)
-                .is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
-            && bytes
-                .len()
-                .checked_sub(name.len() + 1)
-                .and_then(|i| bytes.get(i))
-                .is_none_or(|b| !b.is_ascii_alphanumeric())
-    }) || word.eq_ignore_ascii_case("provided")
+fn is_name(word: &[u8]) -> bool {
+    let signs = word.iter().rev().take_while(|byte| matches!(byte, b'=' | b'.')).count();
+    let word = word.get(..word.len() - signs).unwrap_or_default();
+    let begin = word.iter().rposition(|byte| !byte.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+    let last = word.get(begin..).unwrap_or_default();
+    NAMES.iter().any(|name| last.len() == name.len() && last.eq_ignore_ascii_case(name.as_bytes()))
+        || word.eq_ignore_ascii_case(b"provided")
 }
 
 /// Where in the word a key begins that is known by its beginning.
-fn known(word: &str) -> Option<usize> {
-    PREFIXES.iter().find_map(|(prefix, least)| {
-        if word.len() < prefix.len() + least {
-            return None;
+fn known(word: &[u8]) -> Option<usize> {
+    let last = word.len().checked_sub(SHORTEST_KEY)?;
+    let begins = |at: usize| {
+        let first = word.get(at).copied().unwrap_or_default();
+        if first > 0x7f || KEY_FIRSTS >> first & 1 == 0 {
+            return false;
         }
-        let at = word.find(prefix)?;
-        let clear =
-            at.checked_sub(1).and_then(|i| word.as_bytes().get(i)).is_none_or(|b| !b.is_ascii_alphanumeric());
-        (clear && word.len() - at - prefix.len() >= *least).then_some(at)
-    })
+        let rest = word.get(at..).unwrap_or_default();
+        PREFIXES.iter().any(|(prefix, least)| {
+            prefix.as_bytes().first() == rest.first()
+                && rest.len() >= prefix.len() + least
+                && rest.starts_with(prefix.as_bytes())
+        })
+    };
+    let clear = |at: usize| {
+        at.checked_sub(1).and_then(|i| word.get(i)).is_none_or(|byte| !byte.is_ascii_alphanumeric())
+    };
+    (0..=last).find(|&at| clear(at) && begins(at))
 }
 
-fn looks_secret(word: &str) -> bool {
-    let mixed = word.bytes().any(|b| b.is_ascii_digit() || b == b'*')
-        || word.bytes().any(|b| b.is_ascii_uppercase())
-            && word.bytes().skip(1).any(|b| b.is_ascii_lowercase());
-    word.len() >= 8 && mixed
+/// What a name asks for is a secret only if it is at least so long.
+const SHORTEST_SECRET: usize = 8;
+
+fn looks_secret(word: &[u8]) -> bool {
+    word.iter().any(|b| b.is_ascii_digit() || *b == b'*')
+        || word.iter().any(u8::is_ascii_uppercase) && word.iter().skip(1).any(u8::is_ascii_lowercase)
 }
 
 /// Long and of many kinds of bytes, but no id that providers print to be quoted back, and no address.
-fn is_dense(word: &str) -> bool {
-    if word.contains('.') || word.contains('/') || word.matches('-').count() >= 2 || word.contains('_') {
+fn is_dense(word: &[u8]) -> bool {
+    if word.len() < 32 {
         return false;
     }
-    let (mut lower, mut upper, mut digit) = (0, 0, 0);
-    for byte in word.bytes() {
+    let (mut lower, mut upper, mut digit, mut hyphen) = (0, 0, 0, 0);
+    for byte in word {
         match byte {
             b'a'..=b'z' => lower += 1,
             b'A'..=b'Z' => upper += 1,
             b'0'..=b'9' => digit += 1,
+            b'-' => hyphen += 1,
+            b'.' | b'/' | b'_' => return false,
             _ => {}
         }
     }
-    lower >= 6 && upper >= 6 && digit >= 3
+    hyphen < 2 && lower >= 6 && upper >= 6 && digit >= 3
 }
 
 /// The e-mail address around an at sign.

@@ -1,6 +1,7 @@
 //! Token counts that the text of an error names.
 
 use crate::Tokens;
+use crate::words::Word;
 
 /// Words before or after which the observed count stands, and those of the allowed one.
 const OBSERVED: [&str; 20] = [
@@ -50,28 +51,65 @@ const ALLOWED: [&str; 22] = [
     ">",
 ];
 
-/// Reads the counts from the normalized text of an overflow or a token rate.
-pub(crate) fn read(text: &str) -> Option<Tokens> {
-    let text = text.get(..crate::facts::floor(text, 4096)).unwrap_or(text);
-    let observed = after_any(text, &OBSERVED);
-    let allowed = after_any(text, &ALLOWED);
-    (observed.is_some() || allowed.is_some()).then_some(Tokens { observed, allowed })
+/// Which of the two counts a word names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Observed,
+    Allowed,
 }
 
-fn after_any(text: &str, words: &[&str]) -> Option<u64> {
-    words.iter().find_map(|word| {
-        text.match_indices(word)
-            .take(8)
-            .find_map(|(at, _)| number(text.get(at + word.len()..)?).filter(|n| *n >= 16))
-    })
+/// Counts are looked for in this much of a text's front.
+const REACH: usize = 4096;
+/// Smaller numbers are no counts.
+const LEAST: u64 = 16;
+
+/// All words beside which a count stands; the earlier ones of each list are believed first.
+pub(crate) fn words() -> impl Iterator<Item = (&'static str, Word)> {
+    let side = |words: &'static [&'static str], side| {
+        (0_u8..).zip(words).map(move |(rank, word)| (*word, Word::Count(side, rank)))
+    };
+    side(&OBSERVED, Side::Observed).chain(side(&ALLOWED, Side::Allowed))
+}
+
+/// The counts found so far, each with the rank of the word that named it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    observed: Option<(u8, u64)>,
+    allowed: Option<(u8, u64)>,
+}
+
+impl Tally {
+    /// Reads the number behind a word that ends at `end`.
+    pub(crate) fn count(&mut self, side: Side, rank: u8, end: usize, text: &[u8]) {
+        if end > REACH {
+            return;
+        }
+        let place = match side {
+            Side::Observed => &mut self.observed,
+            Side::Allowed => &mut self.allowed,
+        };
+        if place.is_none_or(|(other, _)| rank < other)
+            && let Some(count) = number(text.get(end..).unwrap_or_default()).filter(|count| *count >= LEAST)
+        {
+            *place = Some((rank, count));
+        }
+    }
+
+    pub(crate) fn tokens(self) -> Option<Tokens> {
+        let (observed, allowed) = (self.observed.map(|(_, n)| n), self.allowed.map(|(_, n)| n));
+        (observed.is_some() || allowed.is_some()).then_some(Tokens { observed, allowed })
+    }
 }
 
 /// The number that begins the text, after punctuation.
-pub(crate) fn number(text: &str) -> Option<u64> {
-    let text = text.trim_start_matches([' ', '"', ':', '=', '\'', '(', '`', '\n']);
+fn number(text: &[u8]) -> Option<u64> {
+    let skipped = text
+        .iter()
+        .take_while(|byte| matches!(byte, b' ' | b'"' | b':' | b'=' | b'\'' | b'(' | b'`' | b'\n'))
+        .count();
     let mut value: u64 = 0;
     let mut seen = false;
-    for byte in text.bytes().take(24) {
+    for byte in text.iter().skip(skipped).take(24) {
         match byte {
             b'0'..=b'9' => {
                 seen = true;

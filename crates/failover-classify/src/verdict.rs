@@ -2,7 +2,10 @@
 
 use crate::RetryHint;
 use failover_types::{FailoverReason, Lane, Scope};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
 
 /// The order in which rules are believed: the first tier with a match wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,13 +46,73 @@ pub struct Tokens {
 #[non_exhaustive]
 pub struct Evidence {
     /// Id of the deciding rule, `namespace/kebab-name`.
-    pub rule: String,
+    pub rule: Cow<'static, str>,
     /// The rule's tier.
     pub tier: Tier,
     /// What matched, as bytes `[start, end)` of the body; `None` for headers, status and code.
     pub span: Option<(usize, usize)>,
     /// The error's text, redacted and cut.
-    pub preview: String,
+    pub preview: Preview,
+}
+
+/// A short text that is kept inline: a preview costs no allocation.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Preview {
+    bytes: [u8; Self::LONGEST],
+    len: usize,
+}
+
+impl Preview {
+    /// No preview is longer, in bytes.
+    pub const LONGEST: usize = 240;
+
+    /// The text, cut at the last char that fits, without white space around it.
+    pub(crate) fn of(text: &str) -> Self {
+        let text = text.get(..crate::facts::floor(text, Self::LONGEST)).unwrap_or_default().trim();
+        let mut preview = Self::default();
+        if let Some(place) = preview.bytes.get_mut(..text.len()) {
+            place.copy_from_slice(text.as_bytes());
+            preview.len = text.len();
+        }
+        preview
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+impl Default for Preview {
+    fn default() -> Self {
+        Self { bytes: [0; Self::LONGEST], len: 0 }
+    }
+}
+
+impl Deref for Preview {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for Preview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for Preview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for Preview {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
 }
 
 /// What classification says of a failed call.

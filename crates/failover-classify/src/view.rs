@@ -1,12 +1,8 @@
 //! The one normalized text that every rule reads, and the way back from it to the bytes of the body.
 
-use std::borrow::Cow;
+use crate::mask;
+use crate::source::Source;
 use std::ops::Range;
-
-/// At most this much is read from the front of a body.
-pub(crate) const HEAD: usize = 64 * 1024;
-/// And this much from its end.
-pub(crate) const TAIL: usize = 4 * 1024;
 
 /// A body as rules see it: lower case, one space for any white space, `_` and `-`, no JSON escapes, plain quotes,
 /// of HTML only title and headings, nothing of what a model or tool said.
@@ -20,39 +16,24 @@ pub(crate) struct View {
     pub(crate) html: bool,
 }
 
-/// The part of the body that is read at all: valid UTF-8, of the same length as the bytes it stands for.
-pub(crate) fn bounded(body: &[u8]) -> (Cow<'_, str>, Option<(usize, Cow<'_, str>)>) {
-    if body.len() <= HEAD + TAIL {
-        return (text_of(body), None);
-    }
-    let cut = body.len() - TAIL;
-    let head = body.get(..HEAD).unwrap_or_default();
-    let tail = body.get(cut..).unwrap_or_default();
-    (text_of(head), Some((cut, text_of(tail))))
-}
-
-/// Text of the same length: a byte that is not UTF-8 becomes `?`.
-fn text_of(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(std::iter::repeat_n('?', chunk.invalid().len()));
-    }
-    Cow::Owned(text)
-}
-
 impl View {
-    pub(crate) fn of(head: &str, tail: Option<(usize, &str)>) -> Self {
-        let mut view = Self { text: Vec::with_capacity(head.len() + 16), ..Self::default() };
-        view.fold(head, 0);
-        if let Some((base, tail)) = tail {
-            view.space(base);
-            view.fold(tail, base);
+    /// Reads another body. What was read before is forgotten, its memory is used again.
+    pub(crate) fn read(&mut self, source: &Source<'_>) {
+        self.text.clear();
+        self.anchors.clear();
+        self.shift = 0;
+        self.html = false;
+        self.text.reserve(source.head.len() + 16);
+        self.fold(&source.head, 0);
+        if let Some((base, tail)) = &source.tail {
+            self.space(*base);
+            self.fold(tail, *base);
         }
-        view
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.text.capacity() + self.anchors.capacity() * size_of::<(u32, u32)>()
     }
 
     /// The normal form of a phrase of a rule.
@@ -77,17 +58,36 @@ impl View {
         body as usize + (at - text as usize)
     }
 
+    /// Where in the body a span of the text came from.
+    pub(crate) fn origins(&self, (start, end): (usize, usize)) -> (usize, usize) {
+        let last = end.saturating_sub(1).max(start);
+        (self.origin(start), self.origin(last) + 1)
+    }
+
     #[inline]
     fn push(&mut self, byte: u8, from: usize) {
         self.mark(self.text.len(), from);
         self.text.push(byte);
     }
 
-    /// Bytes that stand for themselves.
+    /// Folds bytes that need no look around, and says how many there are at the front of `bytes`.
     #[inline]
-    fn push_run(&mut self, run: &[u8], from: usize) {
-        self.mark(self.text.len(), from);
-        self.text.extend_from_slice(run);
+    fn run(&mut self, bytes: &[u8], from: usize) -> usize {
+        let mut after_space = self.text.last().is_none_or(|&last| last == b' ');
+        let mut len = 0;
+        for &byte in bytes {
+            let folded = fold(byte);
+            if folded == 0 || folded == b' ' && after_space {
+                break;
+            }
+            after_space = folded == b' ';
+            len += 1;
+        }
+        if len > 0 {
+            self.mark(self.text.len(), from);
+            self.text.extend(bytes.iter().take(len).map(|&byte| fold(byte)));
+        }
+        len
     }
 
     /// Keeps the distance between `at` in the text and `from` in the body, if it changed.
@@ -141,18 +141,22 @@ impl View {
 
     #[inline]
     fn ascii(&mut self, byte: u8, from: usize) {
-        match byte {
-            b'A'..=b'Z' => self.push(byte | 0x20, from),
-            b'_' | b'-' | 0..=b' ' | 0x7f => self.space(from),
-            b'`' | b'*' => {}
-            _ => self.push(byte, from),
+        match (byte, fold(byte)) {
+            (b'`' | b'*', _) => {}
+            (b'-', _) | (_, b' ') => self.space(from),
+            (_, 0) => self.push(byte, from),
+            (_, folded) => self.push(folded, from),
         }
     }
 
     fn fold(&mut self, source: &str, base: usize) {
+        let masks = mask::masked(source);
+        self.fold_around(source, base, &masks);
+    }
+
+    fn fold_around(&mut self, source: &str, base: usize, masks: &[Range<usize>]) {
         let bytes = source.as_bytes();
-        let masked = crate::mask::masked(source);
-        let mut masks = masked.iter().peekable();
+        let mut masks = masks.iter().peekable();
         let mut i = 0;
         while let Some(&byte) = bytes.get(i) {
             if let Some(mask) = masks.peek()
@@ -163,10 +167,8 @@ impl View {
                 continue;
             }
             let limit = masks.peek().map_or(bytes.len(), |mask| mask.start);
-            let rest = bytes.get(i..limit).unwrap_or_default();
-            let plain = rest.iter().position(|&byte| !is_plain(byte)).unwrap_or(rest.len());
+            let plain = self.run(bytes.get(i..limit).unwrap_or_default(), base + i);
             if plain > 0 {
-                self.push_run(rest.get(..plain).unwrap_or_default(), base + i);
                 i += plain;
                 continue;
             }
@@ -288,9 +290,28 @@ impl View {
     }
 }
 
-/// Whether folding leaves the byte as it is, whatever stands beside it.
-fn is_plain(byte: u8) -> bool {
-    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b',' | b':' | b';' | b'"' | b'\'' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'/' | b'=')
+/// What a byte becomes that needs no look around; 0 for the others.
+const FOLDED: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte: u8 = 0;
+    while byte < 0x80 {
+        let folded = match byte {
+            0..=b' ' | 0x7f | b'_' => b' ',
+            b'\\' | b'<' | b'-' | b'&' | b'`' | b'*' => 0,
+            _ => byte.to_ascii_lowercase(),
+        };
+        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+        {
+            table[byte as usize] = folded;
+        }
+        byte += 1;
+    }
+    table
+};
+
+#[inline]
+fn fold(byte: u8) -> u8 {
+    FOLDED.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
@@ -305,8 +326,11 @@ pub(crate) fn has_at(source: &str, at: usize, what: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(what.as_bytes()))
 }
 
+/// Where `what` stands in `source`, without regard to case.
 pub(crate) fn find_ignore_case(source: &str, what: &str) -> Option<usize> {
-    source.as_bytes().windows(what.len()).position(|window| window.eq_ignore_ascii_case(what.as_bytes()))
+    let first = *what.as_bytes().first()?;
+    memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), source.as_bytes())
+        .find(|&at| has_at(source, at, what))
 }
 
 /// Whether `what` is empty or stands in `source`, without regard to case.

@@ -110,7 +110,7 @@ fn the_span_is_what_matched() {
     let (start, end) = verdict.evidence.span.unwrap();
     assert_eq!(&body[start..end], "INSUFFICIENT\\n balance");
     let nothing = CLASSIFIER.classify(&Signal::text("zxcv"));
-    assert_eq!((nothing.evidence.rule.as_str(), nothing.evidence.span), ("core/unclassified", None));
+    assert_eq!((&*nothing.evidence.rule, nothing.evidence.span), ("core/unclassified", None));
 }
 
 // spec: C-19

@@ -20,13 +20,13 @@ impl Failed {
                 RetryWhen::After(_) => false,
             });
         if exact && failed.retry_at.is_some() {
-            failed.reset_source = verdict.hint.as_ref().map(|hint| hint.source.as_str().into());
+            failed.reset_source = verdict.hint.as_ref().map(|hint| hint.source.as_ref().into());
         }
         failed.repeatable = verdict.reason == FailoverReason::ServerError || broken(signal);
         failed.status = signal.status;
         failed.code = signal.code.map(str::to_owned);
-        failed.summary.clone_from(&verdict.evidence.preview);
-        failed.rule = Some(verdict.evidence.rule.clone());
+        failed.summary = verdict.evidence.preview.to_string();
+        failed.rule = Some(verdict.evidence.rule.to_string());
         failed
     }
 }

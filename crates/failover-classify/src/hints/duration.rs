@@ -138,8 +138,10 @@ fn unit(text: &str) -> Option<(u128, &str)> {
     UNITS
         .iter()
         .filter(|(word, _, whole)| {
-            text.strip_prefix(word)
-                .is_some_and(|rest| !*whole || !rest.chars().next().is_some_and(char::is_alphabetic))
+            word.as_bytes().first() == text.as_bytes().first()
+                && text
+                    .strip_prefix(word)
+                    .is_some_and(|rest| !*whole || !rest.chars().next().is_some_and(char::is_alphabetic))
         })
         .max_by_key(|(word, _, _)| word.len())
         .map(|&(word, nanos, whole)| {

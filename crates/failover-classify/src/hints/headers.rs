@@ -2,6 +2,8 @@
 
 use super::duration::{self, MILLIS, SECONDS};
 use super::wall;
+use crate::lower::Lower;
+use crate::view::find_ignore_case;
 use crate::{RetryHint, RetryWhen};
 use failover_types::Timestamp;
 use std::time::{Duration, UNIX_EPOCH};
@@ -26,8 +28,10 @@ pub(super) fn when(text: &str, unit: u128) -> Option<RetryWhen> {
             return Some(RetryWhen::At(Timestamp::from_millis(number.saturating_mul(1000))));
         }
     }
-    let lower = text.to_ascii_lowercase();
-    if let Some((span, rest)) = duration::leading(&lower, Some(unit))
+    // Nothing that reads as a span is longer.
+    let lower = Lower::<64>::of(text);
+    if text.len() <= 64
+        && let Some((span, rest)) = duration::leading(lower.as_str(), Some(unit))
         && rest.trim().is_empty()
     {
         return Some(RetryWhen::After(span));
@@ -80,16 +84,12 @@ pub(super) fn windows(headers: &[(&str, &str)]) -> Option<RetryHint> {
 fn rejected(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
     let mut latest: Option<(String, RetryWhen)> = None;
     for (name, status) in headers {
-        let name = name.to_ascii_lowercase();
-        let Some(base) =
-            name.strip_prefix("anthropic-ratelimit-").and_then(|rest| rest.strip_suffix("-status"))
-        else {
-            continue;
-        };
-        if !status.trim().eq_ignore_ascii_case("rejected") {
+        if !starts_with(name, "anthropic-ratelimit-") || !status.trim().eq_ignore_ascii_case("rejected") {
             continue;
         }
-        let reset = format!("anthropic-ratelimit-{base}-reset");
+        let name = name.to_ascii_lowercase();
+        let Some(base) = name.strip_suffix("-status") else { continue };
+        let reset = format!("{base}-reset");
         if let Some(at) = value(headers, &reset).and_then(|text| when(text, SECONDS))
             && latest.as_ref().is_none_or(|(_, other)| later(&at, other))
         {
@@ -97,6 +97,10 @@ fn rejected(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
         }
     }
     latest
+}
+
+fn starts_with(name: &str, what: &str) -> bool {
+    crate::view::has_at(name, 0, what)
 }
 
 fn later(one: &RetryWhen, other: &RetryWhen) -> bool {
@@ -111,10 +115,10 @@ fn later(one: &RetryWhen, other: &RetryWhen) -> bool {
 fn exhausted(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
     let mut latest: Option<(String, RetryWhen)> = None;
     for (name, text) in headers {
-        let name = name.to_ascii_lowercase();
-        if !name.contains("ratelimit") || !name.contains("reset") {
+        if find_ignore_case(name, "ratelimit").is_none() || find_ignore_case(name, "reset").is_none() {
             continue;
         }
+        let name = name.to_ascii_lowercase();
         let remaining = value(headers, &name.replace("reset", "remaining"));
         if remaining.is_some_and(|left| left.parse::<f64>().is_ok_and(|left| left > 0.0)) {
             continue;

@@ -6,25 +6,24 @@ mod text;
 pub(crate) mod wall;
 mod zones;
 
-use crate::view::View;
-use crate::{RetryHint, RetryWhen, Signal};
+use crate::reading::Reading;
+use crate::{RetryHint, RetryWhen};
+
+pub(crate) use text::words;
 
 /// The best statement of the signal. Headers speak first, then fields, then text.
-pub(crate) fn read(
-    signal: &Signal<'_>,
-    view: &View,
-    source: &impl Fn(usize, usize) -> String,
-) -> Option<RetryHint> {
-    let field = text::fields(view, source);
-    if let Some(mut hint) = headers::explicit(signal.headers) {
+pub(crate) fn read(reading: &Reading<'_>) -> Option<RetryHint> {
+    let headers = reading.signal.headers;
+    let front = text::Front::of(reading);
+    let field = front.fields();
+    if let Some(mut hint) = headers::explicit(headers) {
         if hint.also.is_none() {
             hint.also =
                 field.as_ref().map(|other| other.when.clone()).filter(|when| kind(when) != kind(&hint.when));
         }
         return Some(hint);
     }
-    let said = text::said(view, source);
-    match (field, said) {
+    match (field, front.said()) {
         (Some(mut field), Some(said)) => {
             if field.also.is_none() && kind(&field.when) != kind(&said.when) {
                 field.also = Some(said.when);
@@ -32,7 +31,7 @@ pub(crate) fn read(
             Some(field)
         }
         (Some(hint), None) | (None, Some(hint)) => Some(hint),
-        (None, None) => headers::windows(signal.headers),
+        (None, None) => headers::windows(headers),
     }
 }
 

@@ -3,38 +3,36 @@
 use super::duration::{self, MILLIS, SECONDS};
 use super::headers::when;
 use super::wall;
+use crate::reading::Reading;
+use crate::source::Source;
 use crate::view::View;
+use crate::words::{Heard, REACH, Said, Word};
 use crate::{RetryHint, RetryWhen};
-use aho_corasick::{AhoCorasick, MatchKind};
 use failover_types::Timestamp;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Hints are looked for in this much of a text's front.
-const REACH: usize = 16 * 1024;
-
-/// Fields (in the view's normal form) and the unit of a bare number in them. Earlier ones are believed first.
-const FIELDS: [(&str, u128); 20] = [
-    ("retrydelay", SECONDS),
-    ("retry after ms", MILLIS),
-    ("retryafterms", MILLIS),
-    ("retry after seconds", SECONDS),
-    ("retryafterseconds", SECONDS),
-    ("resets in seconds", SECONDS),
-    ("retry after", SECONDS),
-    ("retryafter", SECONDS),
-    ("quotaresetdelay", SECONDS),
-    ("resets in", SECONDS),
-    ("reset in", SECONDS),
-    ("reset seconds", SECONDS),
-    ("estimated time", SECONDS),
-    ("resets at", SECONDS),
-    ("reset at", SECONDS),
-    ("resetsat", SECONDS),
-    ("resetat", SECONDS),
-    ("reset time", SECONDS),
-    ("quotaresettimestamp", SECONDS),
-    ("x ratelimit reset", SECONDS),
+/// Fields (in the view's normal form), their names in evidence, and the unit of a bare number in them. Earlier ones are believed first.
+const FIELDS: [(&str, &str, u128); 20] = [
+    ("retrydelay", "retrydelay", SECONDS),
+    ("retry after ms", "retry_after_ms", MILLIS),
+    ("retryafterms", "retryafterms", MILLIS),
+    ("retry after seconds", "retry_after_seconds", SECONDS),
+    ("retryafterseconds", "retryafterseconds", SECONDS),
+    ("resets in seconds", "resets_in_seconds", SECONDS),
+    ("retry after", "retry_after", SECONDS),
+    ("retryafter", "retryafter", SECONDS),
+    ("quotaresetdelay", "quotaresetdelay", SECONDS),
+    ("resets in", "resets_in", SECONDS),
+    ("reset in", "reset_in", SECONDS),
+    ("reset seconds", "reset_seconds", SECONDS),
+    ("estimated time", "estimated_time", SECONDS),
+    ("resets at", "resets_at", SECONDS),
+    ("reset at", "reset_at", SECONDS),
+    ("resetsat", "resetsat", SECONDS),
+    ("resetat", "resetat", SECONDS),
+    ("reset time", "reset_time", SECONDS),
+    ("quotaresettimestamp", "quotaresettimestamp", SECONDS),
+    ("x ratelimit reset", "x_ratelimit_reset", SECONDS),
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
@@ -131,43 +129,21 @@ const CLOCKS: [&str; 26] = [
     "limit reached|",
 ];
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Field(u128),
-    Before(bool),
-    Behind,
-    Clock,
+/// The words of hints, for the automaton. Fields are believed in this order.
+pub(crate) fn words() -> impl Iterator<Item = (&'static str, Word)> {
+    let fields = (0_u8..).zip(&FIELDS).map(|(rank, (word, _, _))| (*word, Word::Field(rank)));
+    let before = BEFORE.iter().map(|(word, bare)| (*word, Word::Said(Said::Before(*bare))));
+    let behind = BEHIND.iter().map(|word| (*word, Word::Said(Said::Behind)));
+    let clocks = CLOCKS.iter().map(|word| (*word, Word::Said(Said::Clock)));
+    fields.chain(before).chain(behind).chain(clocks)
 }
 
-struct Triggers {
-    automaton: AhoCorasick,
-    kinds: Vec<Kind>,
-}
-
-fn triggers<'a>(list: impl Iterator<Item = (&'a str, Kind)>) -> Option<Triggers> {
-    let (words, kinds): (Vec<_>, Vec<_>) = list.unzip();
-    let automaton =
-        AhoCorasick::builder().match_kind(MatchKind::Standard).prefilter(false).build(words).ok()?;
-    Some(Triggers { automaton, kinds })
-}
-
-static FIELD_WORDS: LazyLock<Option<Triggers>> =
-    LazyLock::new(|| triggers(FIELDS.iter().map(|(word, unit)| (*word, Kind::Field(*unit)))));
-static SAID_WORDS: LazyLock<Option<Triggers>> = LazyLock::new(|| {
-    let before = BEFORE.iter().map(|(word, bare)| (*word, Kind::Before(*bare)));
-    let behind = BEHIND.iter().map(|word| (*word, Kind::Behind));
-    let clocks = CLOCKS.iter().map(|word| (*word, Kind::Clock));
-    triggers(before.chain(behind).chain(clocks))
-});
-
-fn front(view: &View) -> &str {
-    let bytes = view.slice(0..REACH);
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            std::str::from_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
-        }
-    }
+/// The front of a text and the words of hints in it.
+pub(super) struct Front<'a> {
+    text: &'a str,
+    view: &'a View,
+    source: &'a Source<'a>,
+    heard: &'a Heard,
 }
 
 fn alone(text: &str, start: usize, end: usize) -> bool {
@@ -176,80 +152,122 @@ fn alone(text: &str, start: usize, end: usize) -> bool {
     !before.is_some_and(|ch| ch.is_ascii_alphanumeric()) && !after.is_some_and(|ch| ch.is_ascii_alphabetic())
 }
 
-/// What fields say: `retryDelay`, `resets_at`, `retry_after` …
-pub(super) fn fields(view: &View, source: &impl Fn(usize, usize) -> String) -> Option<RetryHint> {
-    let words = FIELD_WORDS.as_ref()?;
-    let text = front(view);
-    let mut best: [Option<(usize, RetryHint)>; 2] = [None, None];
-    for found in words.automaton.find_overlapping_iter(text).take(64) {
-        let Some(Kind::Field(unit)) = words.kinds.get(found.pattern().as_usize()) else { continue };
-        if !alone(text, found.start(), found.end()) {
-            continue;
-        }
-        let rest = text.get(found.end()..).unwrap_or_default();
-        let value = rest.trim_start_matches(['"', '\'', ' ']);
-        let Some(value) = value.strip_prefix([':', '=']) else { continue };
-        let offset = value.trim_start_matches(['"', '\'', ' ', '~']);
-        let start = found.end() + (rest.len() - offset.len());
-        let len = offset.find(['"', '\'', ',', '}', ';', ')', ']']).unwrap_or(offset.len()).min(40);
-        let raw = source(view.origin(start), view.origin(start + len));
-        let raw = raw.trim_end_matches(['\\', ' ', '"', '\'']);
-        let word = raw.split_whitespace().next().unwrap_or_default();
-        let Some(mut when) = when(raw, *unit).or_else(|| when(word, *unit)) else { continue };
-        let name = FIELDS.get(found.pattern().as_usize()).map_or("", |(name, _)| name);
-        if let RetryWhen::After(span) = &mut when {
+impl<'a> Front<'a> {
+    pub(super) fn of(reading: &'a Reading<'a>) -> Self {
+        let (view, heard) = (reading.view(), reading.heard());
+        let silent = heard.fields.is_empty() && heard.said.is_empty();
+        let text = if silent { "" } else { valid(view.slice(0..REACH)) };
+        Self { text, view, source: &reading.source, heard }
+    }
+
+    /// What fields say: `retryDelay`, `resets_at`, `retry_after` …
+    pub(super) fn fields(&self) -> Option<RetryHint> {
+        let mut best: [Option<(u8, RetryHint)>; 2] = [None, None];
+        for found in &self.heard.fields {
+            let Some((_, name, unit)) = FIELDS.get(usize::from(found.word)) else { continue };
+            if !alone(self.text, found.start, found.end) {
+                continue;
+            }
+            let Some(mut when) = self.value(found.end, *unit) else { continue };
             // Protobuf's nine digits are noise of a float; the provider itself rounds down.
-            if name == "retrydelay" || name == "quotaresetdelay" {
-                *span = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+            if let RetryWhen::After(span) = &mut when
+                && matches!(*name, "retrydelay" | "quotaresetdelay")
+            {
+                *span = whole_millis(*span);
+            }
+            let slot = usize::from(matches!(when, RetryWhen::At(_)));
+            if let Some(place) = best.get_mut(slot)
+                && place.as_ref().is_none_or(|(other, _)| found.word < *other)
+            {
+                *place = Some((found.word, RetryHint::new(when, *name)));
             }
         }
-        let slot = usize::from(matches!(when, RetryWhen::At(_)));
-        let rank = found.pattern().as_usize();
-        if let Some(place) = best.get_mut(slot)
-            && place.as_ref().is_none_or(|(other, _)| rank < *other)
-        {
-            *place = Some((rank, RetryHint::new(when, name.replace(' ', "_"))));
+        let [span, time] = best;
+        match (span, time) {
+            (Some((_, mut span)), Some((_, time))) => {
+                span.also = Some(time.when);
+                Some(span)
+            }
+            (Some((_, hint)), None) | (None, Some((_, hint))) => Some(hint),
+            (None, None) => None,
         }
     }
-    let [span, time] = best;
-    match (span, time) {
-        (Some((_, mut span)), Some((_, time))) => {
-            span.also = Some(time.when);
-            Some(span)
+
+    /// The value of the field whose name ends at `end`.
+    fn value(&self, end: usize, unit: u128) -> Option<RetryWhen> {
+        let rest = self.text.get(end..)?;
+        let value = rest.trim_start_matches(['"', '\'', ' ']).strip_prefix([':', '='])?;
+        let value = value.trim_start_matches(['"', '\'', ' ', '~']);
+        let start = end + (rest.len() - value.len());
+        let len = value.bytes().take(40).take_while(|byte| !b"\"',};)]".contains(byte)).count();
+        let raw = self.source.cut(self.view.origin(start), self.view.origin(start + len));
+        let raw = raw.trim_end_matches(['\\', ' ', '"', '\'']);
+        when(raw, unit).or_else(|| when(raw.split_whitespace().next().unwrap_or_default(), unit))
+    }
+
+    /// What the text says, in words.
+    pub(super) fn said(&self) -> Option<RetryHint> {
+        let mut clock = None;
+        for found in &self.heard.said {
+            let (start, end) = (found.start, found.end);
+            let span = match found.word {
+                Said::Before(bare) if alone(self.text, start, end) => span_after(self.text, start, end, bare),
+                Said::Behind => span_before(self.text, start),
+                Said::Clock if clock.is_none() => {
+                    clock = self.clock_after(end);
+                    None
+                }
+                Said::Before(_) | Said::Clock => None,
+            };
+            if let Some(span) = span {
+                return Some(RetryHint::new(RetryWhen::After(span), "text"));
+            }
         }
-        (Some((_, hint)), None) | (None, Some((_, hint))) => Some(hint),
-        (None, None) => None,
+        clock
+    }
+
+    /// The clock text, or the time, that stands behind `end`.
+    fn clock_after(&self, end: usize) -> Option<RetryHint> {
+        let rest = self.text.get(end..)?;
+        let trimmed = rest.trim_start_matches([' ', ':', '"', '\'']);
+        let trimmed = ["at ", "on "].iter().find_map(|word| trimmed.strip_prefix(word)).unwrap_or(trimmed);
+        let skipped = rest.len() - trimmed.len();
+        let from = self.view.origin(end + skipped);
+        let raw = self.source.cut(from, from + 64);
+        let digits = raw.len() - raw.trim_start_matches(|ch: char| ch.is_ascii_digit()).len();
+        if let Some(number) = raw.get(..digits).and_then(|digits| digits.parse::<u64>().ok())
+            && (9..=13).contains(&digits)
+        {
+            let ms = if digits > 11 { number } else { number.saturating_mul(1000) };
+            return Some(RetryHint::new(RetryWhen::At(Timestamp::from_millis(ms)), "text"));
+        }
+        let word = raw.split([' ', '"', ')', ',', '}', '\\', '\'']).next().unwrap_or_default();
+        if let Some(at) = wall::iso(word.trim_end_matches('.')) {
+            return Some(RetryHint::new(RetryWhen::At(at), "text"));
+        }
+        let (text, zone) = wall::leading(raw)?;
+        Some(RetryHint::new(RetryWhen::Wall { text, zone }, "text"))
     }
 }
 
-/// What the text says, in words.
-pub(super) fn said(view: &View, source: &impl Fn(usize, usize) -> String) -> Option<RetryHint> {
-    let words = SAID_WORDS.as_ref()?;
-    let text = front(view);
-    let mut clock = None;
-    for found in words.automaton.find_overlapping_iter(text).take(128) {
-        let (start, end) = (found.start(), found.end());
-        match words.kinds.get(found.pattern().as_usize()) {
-            Some(Kind::Before(bare)) if alone(text, start, end) => {
-                if let Some(span) = span_after(text, start, end, *bare) {
-                    return Some(RetryHint::new(RetryWhen::After(span), "text"));
-                }
-            }
-            Some(Kind::Behind) => {
-                if let Some(span) = span_before(text, start) {
-                    return Some(RetryHint::new(RetryWhen::After(span), "text"));
-                }
-            }
-            Some(Kind::Clock) if clock.is_none() => clock = clock_after(view, text, end, source),
-            _ => {}
-        }
+/// The text at the front of bytes that a cut may have left with half a char.
+fn valid(bytes: &[u8]) -> &str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => bytes.get(..error.valid_up_to()).map(valid).unwrap_or_default(),
     }
-    clock
 }
+
+fn whole_millis(span: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A sentence is looked at this far back.
+const LOOK_BACK: usize = 512;
 
 fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Duration> {
     let word = text.get(start..end)?;
-    let before = text.get(..start)?.trim_end();
+    let before = text.get(crate::facts::floor(text, start.saturating_sub(LOOK_BACK))..start)?.trim_end();
     // A client's or a router's own plan: `retrying in 5 s`, `will retry in`, `(reset after 3s)`.
     if word.contains("retry")
         && before
@@ -279,7 +297,7 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
     }
     // "retry in" is Gemini's wording of its protobuf delay.
     if word == "retry in" {
-        span = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+        span = whole_millis(span);
     }
     if word == "provider requested" && !after.trim_start().starts_with("wait") {
         return None;
@@ -302,32 +320,4 @@ fn span_before(text: &str, start: usize) -> Option<Duration> {
     }
     let span = before.get(from..)?.trim_start_matches(|ch: char| !ch.is_ascii_digit());
     duration::leading(span, None).map(|(span, _)| span)
-}
-
-fn clock_after(
-    view: &View,
-    text: &str,
-    end: usize,
-    source: &impl Fn(usize, usize) -> String,
-) -> Option<RetryHint> {
-    let rest = text.get(end..)?;
-    let trimmed = rest.trim_start_matches([' ', ':', '"', '\'']);
-    let trimmed = ["at ", "on "].iter().find_map(|word| trimmed.strip_prefix(word)).unwrap_or(trimmed);
-    let skipped = rest.len() - trimmed.len();
-    let from = view.origin(end + skipped);
-    let raw = source(from, from + 64);
-    let digits: String = raw.chars().take_while(char::is_ascii_digit).collect();
-    if let Ok(number) = digits.parse::<u64>()
-        && (9..=13).contains(&digits.len())
-    {
-        let ms = if digits.len() > 11 { number } else { number.saturating_mul(1000) };
-        return Some(RetryHint::new(RetryWhen::At(Timestamp::from_millis(ms)), "text"));
-    }
-    let word =
-        raw.split([' ', '"', ')', ',', '}', '\\', '\'']).next().unwrap_or_default().trim_end_matches('.');
-    if let Some(at) = wall::iso(word) {
-        return Some(RetryHint::new(RetryWhen::At(at), "text"));
-    }
-    let (text, zone) = wall::leading(&raw)?;
-    Some(RetryHint::new(RetryWhen::Wall { text, zone }, "text"))
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub fn wins<'c>(runs: &[Run<'c>]) -> BTreeMap<String, Vec<&'c Case>> {
     let mut wins: BTreeMap<String, Vec<&Case>> = BTreeMap::new();
     for run in runs {
-        wins.entry(run.explanation.verdict.evidence.rule.clone()).or_default().push(run.case);
+        wins.entry(run.explanation.verdict.evidence.rule.to_string()).or_default().push(run.case);
     }
     wins
 }

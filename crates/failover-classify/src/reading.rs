@@ -1,0 +1,276 @@
+//! One level of a signal, read: what rows are held against.
+
+use crate::compile::{Compiled, Row};
+use crate::facts;
+use crate::fields::{self, Fields};
+use crate::lower::Lower;
+use crate::rule::Matcher;
+use crate::scan::{Found, Hit};
+use crate::source::Source;
+use crate::view::{self, View};
+use crate::words::Heard;
+use crate::{RetryHint, Signal, Tokens, hints};
+use std::cell::{Cell, OnceCell};
+
+/// Memory of readings, used again for the next one on the same thread: a body that is read allocates nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    view: View,
+    fields: Fields,
+    found: Found,
+    code_hits: Vec<Hit>,
+    /// Of each code: 0 if it is absent, [`BESIDE`], or the number of the field plus [`FIRST_FIELD`].
+    code_at: Vec<u32>,
+    /// The codes that are present.
+    codes: Vec<u32>,
+    /// The text without spaces, if it may be a complete answer.
+    squeezed: Vec<u8>,
+    /// Rows that may hold, a bit each.
+    rows: Vec<u64>,
+}
+
+/// The code stands beside the body: in a header, or as the signal's own.
+const BESIDE: u32 = 1;
+const FIRST_FIELD: u32 = 2;
+/// A thread keeps no more memory than about this many bytes until its next reading; a hostile body may need more.
+const KEPT: usize = 1 << 20;
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// Lends the thread's memory.
+pub(crate) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    let mut scratch = SCRATCH.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let result = work(&mut scratch);
+    if scratch.view.memory() + scratch.found.memory() <= KEPT {
+        // A thread that is ending keeps nothing.
+        let _ = SCRATCH.try_with(|place| place.set(Some(scratch)));
+    }
+    result
+}
+
+/// Something is present; and where in the view, if it stands in the text.
+#[derive(Clone, Copy)]
+pub(crate) struct Present {
+    pub(crate) span: Option<(usize, usize)>,
+}
+
+/// A signal without its causes, and all that was found in it.
+pub(crate) struct Reading<'a> {
+    pub(crate) signal: Signal<'a>,
+    pub(crate) source: Source<'a>,
+    /// The status that counts: the signal's own, or one read from the text.
+    pub(crate) status: Option<u16>,
+    scratch: &'a Scratch,
+    hint: OnceCell<Option<RetryHint>>,
+    pub(crate) bare: OnceCell<bool>,
+    pub(crate) prose: OnceCell<bool>,
+    pub(crate) empty_answer: OnceCell<bool>,
+}
+
+impl Reading<'_> {
+    pub(crate) fn view(&self) -> &View {
+        &self.scratch.view
+    }
+
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.scratch.fields
+    }
+
+    pub(crate) fn heard(&self) -> &Heard {
+        &self.scratch.found.heard
+    }
+
+    pub(crate) fn squeezed(&self) -> &[u8] {
+        &self.scratch.squeezed
+    }
+
+    /// When to come back. Read when first asked for: most failures say nothing of it, or it does not matter.
+    pub(crate) fn hint(&self) -> Option<&RetryHint> {
+        self.hint.get_or_init(|| hints::read(self)).as_ref()
+    }
+
+    pub(crate) fn tokens(&self) -> Option<Tokens> {
+        self.heard().tally.tokens()
+    }
+
+    /// Bytes and matches looked at: what a bound on work is held against.
+    pub(crate) fn steps(&self) -> u64 {
+        let read = self.source.head.len() + self.source.tail.as_ref().map_or(0, |(_, text)| text.len());
+        self.scratch.found.steps + read as u64
+    }
+
+    /// Rows that may hold, in the order of precedence.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = usize> {
+        self.scratch.rows.iter().enumerate().flat_map(|(index, &bits)| {
+            let rest = |bits: u64| Some(bits).filter(|bits| *bits != 0);
+            std::iter::successors(rest(bits), move |bits| rest(bits & (bits - 1)))
+                .map(move |bits| index * 64 + bits.trailing_zeros() as usize)
+        })
+    }
+
+    /// Whether one of these codes is present.
+    fn code(&self, ids: &[u32]) -> Option<Present> {
+        let place = |id: &u32| self.scratch.code_at.get(*id as usize).copied().filter(|place| *place > 0);
+        let place = ids.iter().filter_map(place).min()?;
+        let span = place.checked_sub(FIRST_FIELD).and_then(|index| self.scratch.fields.span(index as usize));
+        Some(Present { span })
+    }
+
+    /// Whether a row holds, and what of it stands in the text (in bytes of the view).
+    pub(crate) fn row<'r>(&self, row: &'r Row) -> Option<(&'r Row, Option<(usize, usize)>)> {
+        let matcher: &Matcher = &row.rule.matcher;
+        let signal = &self.signal;
+        if !matcher.providers.is_empty() && !matcher.providers.iter().any(|name| is_provider(signal, name)) {
+            return None;
+        }
+        if !matcher.surfaces.is_empty() && !matcher.surfaces.contains(&signal.surface) {
+            return None;
+        }
+        if matcher.status.is_some_and(|set| !set.holds(self.status)) {
+            return None;
+        }
+        let phrase = |id: &u32| self.scratch.found.phrase(*id);
+        let mut span = None;
+        if !row.any.is_empty() {
+            span = Some(row.any.iter().filter_map(phrase).min()?);
+        }
+        for id in &row.all {
+            let found = phrase(id)?;
+            span = span.or(Some(found));
+        }
+        if row.none.iter().any(|id| phrase(id).is_some()) {
+            return None;
+        }
+        if !row.codes.is_empty() {
+            span = span.or(self.code(&row.codes)?.span);
+        }
+        if self.code(&row.no_codes).is_some() {
+            return None;
+        }
+        if let Some((name, part)) = matcher.header {
+            let has = signal.headers.iter().any(|(key, value)| {
+                key.eq_ignore_ascii_case(name) && view::find_ignore_case_or_empty(value, part)
+            });
+            if !has {
+                return None;
+            }
+        }
+        matcher.facts.iter().all(|fact| self.holds(*fact)).then_some((row, span))
+    }
+}
+
+pub(crate) fn is_provider(signal: &Signal<'_>, name: &str) -> bool {
+    signal.provider.is_some_and(|provider| {
+        view::has_at(provider, 0, name)
+            && provider.as_bytes().get(name.len()).is_none_or(|next| *next == b'-')
+    })
+}
+
+impl Compiled {
+    /// Reads a signal; its causes are left aside.
+    pub(crate) fn read<'a>(&self, signal: Signal<'a>, scratch: &'a mut Scratch) -> Reading<'a> {
+        let source = Source::of(signal.body);
+        scratch.view.read(&source);
+        scratch.fields.read(&scratch.view, &source);
+        self.scan(&scratch.view, &source, &mut scratch.found);
+        facts::squeeze(scratch.view.bytes(), scratch.found.heard.answer, &mut scratch.squeezed);
+        self.bare_codes(&source, scratch);
+        self.mark_codes(&signal, scratch);
+        self.mark_rows(scratch);
+        let own = signal.code.and_then(|code| code.parse().ok()).filter(|code| (400..600).contains(code));
+        // A relay's 5xx around the 4xx that it was answered with.
+        let inner = |status| scratch.fields.status().filter(|inner| *inner < 500).unwrap_or(status);
+        let told = signal.status.filter(|status| *status >= 400);
+        let told = told.map(|status| if status >= 500 { inner(status) } else { status });
+        let status = told.or(own);
+        let status = status.or_else(|| scratch.fields.status()).or(signal.status);
+        Reading {
+            signal,
+            source,
+            status,
+            scratch,
+            hint: OnceCell::new(),
+            bare: OnceCell::new(),
+            prose: OnceCell::new(),
+            empty_answer: OnceCell::new(),
+        }
+    }
+
+    /// Codes that cannot be ordinary words count wherever they stand.
+    fn bare_codes(&self, source: &Source<'_>, scratch: &mut Scratch) {
+        let is_code =
+            |hit: &&Hit| self.literals.get(hit.literal as usize).is_some_and(|literal| literal.is_code);
+        scratch.code_hits.clear();
+        scratch.code_hits.extend(scratch.found.hits().iter().filter(is_code));
+        scratch.code_hits.sort_unstable_by_key(|hit| (hit.literal, hit.start));
+        for hit in &scratch.code_hits {
+            let span = (hit.start as usize, hit.end as usize);
+            let (start, end) = scratch.view.origins(span);
+            let around = source.cut(start.saturating_sub(1), end + 1);
+            // The view folds `_` and `-`: only the source knows whether the word really ends here.
+            for word in self.code_words.get(&hit.literal).into_iter().flatten() {
+                if stands_alone(around, word) {
+                    scratch.fields.code(word, span);
+                }
+            }
+        }
+    }
+
+    fn mark_codes(&self, signal: &Signal<'_>, scratch: &mut Scratch) {
+        for code in scratch.codes.drain(..) {
+            if let Some(place) = scratch.code_at.get_mut(code as usize) {
+                *place = 0;
+            }
+        }
+        if scratch.code_at.len() < self.codes.len() {
+            scratch.code_at.resize(self.codes.len(), 0);
+        }
+        let (code_at, codes) = (&mut scratch.code_at, &mut scratch.codes);
+        let mut mark = |value: &str, found_at: u32| {
+            for id in self.codes.of(value) {
+                if let Some(place) = code_at.get_mut(id as usize).filter(|place| **place == 0) {
+                    *place = found_at;
+                    codes.push(id);
+                }
+            }
+        };
+        for code in signal.code.into_iter().chain(header_codes(signal)) {
+            mark(Lower::<{ fields::LONGEST }>::of(code).as_str(), BESIDE);
+        }
+        for ((value, _), found_at) in scratch.fields.codes().zip(FIRST_FIELD..) {
+            mark(value, found_at);
+        }
+    }
+
+    fn mark_rows(&self, scratch: &mut Scratch) {
+        scratch.rows.clone_from(&self.always);
+        let by_phrase = scratch.found.phrases().filter_map(|id| self.rows_of_phrase.get(id as usize));
+        let by_code = scratch.codes.iter().filter_map(|id| self.rows_of_code.get(*id as usize));
+        for &row in by_phrase.chain(by_code).flatten() {
+            if let Some(bits) = scratch.rows.get_mut(row as usize / 64) {
+                *bits |= 1 << (row % 64);
+            }
+        }
+    }
+}
+
+/// Headers that carry a code.
+fn header_codes<'a>(signal: &Signal<'a>) -> impl Iterator<Item = &'a str> {
+    const NAMES: [&str; 4] = ["x-amzn-errortype", "x-ms-error-code", "x-error-code", "grpc-status"];
+    signal
+        .headers
+        .iter()
+        .filter(|(name, _)| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)))
+        .filter_map(|(_, value)| value.split([':', ',']).next().map(str::trim))
+}
+
+/// Whether `word` stands in `around`, written exactly so, with no letter, digit, `_` or `-` beside it.
+fn stands_alone(around: &str, word: &str) -> bool {
+    let (around, word) = (around.as_bytes(), word.as_bytes());
+    let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let Some(at) = around.windows(word.len()).position(|window| window == word) else { return false };
+    let before = at.checked_sub(1).and_then(|before| around.get(before));
+    !before.is_some_and(joins) && !around.get(at + word.len()).is_some_and(joins)
+}

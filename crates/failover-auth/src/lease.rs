@@ -155,9 +155,33 @@ pub fn probe_due(
     if until.since(now) <= policy.near_expiry {
         return Some(ProbeKind::NearExpiry);
     }
+    (now.since(tried(stats, model, last, now)) >= policy.slow).then_some(ProbeKind::Slow)
+}
+
+/// When `stats` may be probed for `model` next, at the soonest; `None` where there is nothing to probe, or a person
+/// paused it. [`probe_due`] says yes from then on.
+pub fn next_probe(
+    stats: &UsageStats,
+    model: Option<&str>,
+    last: Option<&Lease>,
+    policy: &ProbePolicy,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let until = match availability(stats, model, now) {
+        Availability::Paused => return None,
+        Availability::Usable => return recovering(stats, model, now).then_some(now),
+        Availability::Cooling { until, .. }
+        | Availability::Blocked { until, .. }
+        | Availability::Disabled { until, .. } => until,
+    };
+    let slow = tried(stats, model, last, now).after(policy.slow);
+    Some(until.before(policy.near_expiry).min(slow).max(now))
+}
+
+/// When it was last looked at: by a probe, or by the failure that set its window.
+fn tried(stats: &UsageStats, model: Option<&str>, last: Option<&Lease>, now: Timestamp) -> Timestamp {
     let set = stats.active(now).filter(|window| window.scope.covers(model)).map(|window| window.set_at).max();
-    let tried = last.map(|lease| lease.granted_at).max(set).unwrap_or_default();
-    (now.since(tried) >= policy.slow).then_some(ProbeKind::Slow)
+    last.map(|lease| lease.granted_at).max(set).unwrap_or_default()
 }
 
 /// Whether a window for `model` has ended and nothing has answered since, which would have lifted it. While this holds, callers go one at a time,
@@ -251,6 +275,24 @@ mod tests {
         assert_eq!(probe_due(&healthy, Some("m"), None, &probes, at(5 * 3600 + 2)), None);
         let paused = crate::pause(&stats, crate::WindowScope::Profile, "ada", at(0)).unwrap();
         assert_eq!(probe_due(&paused, Some("m"), None, &probes, at(5 * 3600)), None);
+    }
+
+    // spec: A-23
+    #[test]
+    fn the_next_probe_is_when_one_is_due() {
+        let model: ModelRef = "a/m".parse().unwrap();
+        let policy = CooldownPolicy::default();
+        let failure = Failure::new(&model, FailoverReason::Billing, at(0)).into();
+        let stats = next_usage(&UsageStats::default(), &failure, &policy, at(0));
+        let probes = ProbePolicy::default();
+        for seconds in [0, 100, 899, 900, 5_000, 5 * 3_600 - 130, 5 * 3_600] {
+            let next = next_probe(&stats, Some("m"), None, &probes, at(seconds)).unwrap();
+            let due = |now| probe_due(&stats, Some("m"), None, &probes, now).is_some();
+            assert!(due(next), "{seconds}");
+            assert_eq!(next == at(seconds), due(at(seconds)), "{seconds}");
+            assert!(next == at(seconds) || !due(next.before(Duration::from_millis(1))), "{seconds}");
+        }
+        assert_eq!(next_probe(&UsageStats::default(), None, None, &probes, at(0)), None);
     }
 
     // spec: A-26

@@ -25,7 +25,7 @@ mod usage;
 
 pub use availability::{Availability, availability, infer_reason, soonest_expiry};
 pub use keys::{probe_lease_key, profile_usage_key, provider_usage_key};
-pub use lease::{Lease, LeaseClaim, LeaseTerms, ProbeKind, ProbePolicy, probe_due, recovering};
+pub use lease::{Lease, LeaseClaim, LeaseTerms, ProbeKind, ProbePolicy, next_probe, probe_due, recovering};
 pub use merge::merge;
 pub use openclaw::{FlatUsage, Imported};
 pub use order::{LeftOut, LeftOutReason, Order, OrderRequest, OrderSource, Slot, Why, order};

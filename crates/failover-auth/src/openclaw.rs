@@ -183,6 +183,8 @@ impl FlatUsage {
 fn known(text: &str) -> Option<FailoverReason> {
     match text {
         "unknown" => Some(FailoverReason::Unclassified),
+        // What a block until a subscription's reset is called there.
+        "subscription_limit" => Some(FailoverReason::RateLimit),
         text => text.parse().ok(),
     }
 }

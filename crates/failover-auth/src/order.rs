@@ -2,6 +2,7 @@
 
 use crate::{Availability, ConfiguredProfile, Profile, ProfileSet, UsageStats, auth_aliases, availability};
 use failover_types::{CredentialKind, ProfileId, ProviderId, Timestamp};
+use std::fmt;
 
 /// What an order is made from.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,21 @@ impl<'a> OrderRequest<'a> {
         self
     }
 
+    /// Why `profile` is not in `order`, which was made from this request; `None` where it is. A profile that nothing
+    /// lists is told from one that nobody stored.
+    pub fn why_left_out(&self, order: &Order, profile: &ProfileId) -> Option<LeftOutReason> {
+        if order.position(profile).is_some() {
+            return None;
+        }
+        let listed = order.left_out.iter().find(|out| out.profile == *profile).map(|out| out.reason);
+        let stored = || match self.profiles.get(profile) {
+            None => LeftOutReason::Unknown,
+            Some(found) if serves(self.provider, &found.provider) => LeftOutReason::NotListed,
+            Some(_) => LeftOutReason::WrongProvider,
+        };
+        Some(listed.unwrap_or_else(stored))
+    }
+
     /// With what config says.
     #[must_use]
     pub fn config(mut self, order: &'a [ProfileId], profiles: &'a [ConfiguredProfile]) -> Self {
@@ -85,6 +101,16 @@ pub enum OrderSource {
 }
 
 impl OrderSource {
+    /// A stable code for lists and logs.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::StoredOrder => "stored_order",
+            Self::ConfigOrder => "config_order",
+            Self::ConfigProfiles => "config_profiles",
+            Self::StoredProfiles => "stored_profiles",
+        }
+    }
+
     fn is_explicit(self) -> bool {
         matches!(self, Self::StoredOrder | Self::ConfigOrder)
     }
@@ -144,6 +170,8 @@ pub enum LeftOutReason {
     Expired,
     /// A person paused it.
     Paused,
+    /// A credential is stored, and the explicit order or the config does not list it.
+    NotListed,
 }
 
 impl LeftOutReason {
@@ -155,7 +183,21 @@ impl LeftOutReason {
             Self::WrongKind => "wrong_kind",
             Self::Expired => "expired",
             Self::Paused => "paused",
+            Self::NotListed => "not_listed",
         }
+    }
+}
+
+impl fmt::Display for LeftOutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "no credential is stored for it",
+            Self::WrongProvider => "its credential belongs to another provider",
+            Self::WrongKind => "its credential is of another kind than the config says",
+            Self::Expired => "its token has run out and cannot be renewed",
+            Self::Paused => "it is paused",
+            Self::NotListed => "the order of its provider does not list it",
+        })
     }
 }
 
@@ -167,6 +209,13 @@ pub struct LeftOut {
     pub profile: ProfileId,
     /// Why.
     pub reason: LeftOutReason,
+}
+
+impl LeftOut {
+    /// A profile that is left out.
+    pub fn new(profile: ProfileId, reason: LeftOutReason) -> Self {
+        Self { profile, reason }
+    }
 }
 
 /// The profiles of a provider in the order in which they are tried.
@@ -193,10 +242,14 @@ impl Order {
     }
 }
 
+/// Whether a credential of `owner` may be used for the models of `provider` (requirement A-9).
+fn serves(provider: &ProviderId, owner: &ProviderId) -> bool {
+    owner == provider || auth_aliases(provider).contains(&owner.as_str())
+}
+
 /// Puts the profiles of a provider in order. Deterministic; O(k log k) in the profiles that are looked at.
 pub fn order(request: &OrderRequest<'_>) -> Order {
-    let aliases = auth_aliases(request.provider);
-    let serves = |provider: &ProviderId| provider == request.provider || aliases.contains(&provider.as_str());
+    let serves = |provider: &ProviderId| serves(request.provider, provider);
     let (source, ids) = candidates(request, serves);
     let whole = request
         .provider_usage

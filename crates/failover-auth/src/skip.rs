@@ -77,6 +77,11 @@ impl SkipCache {
         until.is_some_and(|until| now < *until && *until <= now.after(RANGE.1))
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.until.clear();
+    }
+
     /// Forgets a profile everywhere: its secret was replaced.
     pub fn forget(&mut self, profile: &ProfileId) {
         self.until.retain(|(_, _, skipped), _| skipped != profile);

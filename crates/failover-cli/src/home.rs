@@ -28,6 +28,23 @@ pub(crate) fn directory() -> Result<PathBuf, Failure> {
     }
 }
 
+/// Who sits at the keyboard, for records of who decided.
+pub(crate) fn user() -> String {
+    variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "somebody".to_owned())
+}
+
+/// The state directory of OpenClaw: `OPENCLAW_STATE_DIR`, or `.openclaw` in the user's home.
+pub(crate) fn openclaw() -> Result<PathBuf, Failure> {
+    match (variable("OPENCLAW_STATE_DIR"), variable("HOME")) {
+        (Some(state), _) => Ok(PathBuf::from(state)),
+        (None, Some(home)) => Ok(Path::new(&home).join(".openclaw")),
+        (None, None) => {
+            Err(Failure::new(Exit::Usage, "there is no home directory")
+                .hint("name OpenClaw's state directory"))
+        }
+    }
+}
+
 /// Where the config is, where none is named: `failover.json5` in the state directory.
 pub(crate) fn config_path(named: Option<&Path>) -> Result<PathBuf, Failure> {
     match named {

@@ -1,5 +1,6 @@
 //! The command `failover`.
 
+mod auth;
 mod classify;
 mod config;
 mod demo;
@@ -7,6 +8,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod home;
+mod import;
 mod input;
 mod journal;
 mod reference;
@@ -51,6 +53,10 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show or change which model a session uses.
     Session(session::SessionArgs),
+    /// Keep credentials: list, add, remove, order, pin, clear, pause, resume, probe.
+    Auth(auth::AuthArgs),
+    /// Take over what another program left: credentials, health, config.
+    Import(import::ImportArgs),
     /// Check the config, show it, or print its schema.
     Config(config::ConfigArgs),
     /// Print a completion script for a shell.
@@ -117,6 +123,8 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
         Command::Status(args) => block_on(status::run(&args, out)),
         Command::Explain(args) => block_on(explain::run(&args, out)),
         Command::Doctor(args) => block_on(doctor::run(&args, out)),
+        Command::Import(args) => block_on(import::run(&args, out)),
+        Command::Auth(args) => block_on(auth::run(&args, out)),
         Command::Session(args) => block_on(session::run(&args, out)),
     }
 }

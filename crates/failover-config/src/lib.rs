@@ -7,6 +7,7 @@
 mod diagnostic;
 mod document;
 mod gateway;
+pub mod import;
 mod keys;
 mod load;
 mod schema;

@@ -9,9 +9,11 @@ mod flight;
 mod profiles;
 mod refresher;
 mod rows;
+mod seal;
 mod source;
 
 pub use credentials::{CredentialError, Credentials};
 pub use profiles::{Profiles, StoredCredential, Unreadable};
 pub use refresher::{Judge, RefreshFault, Refresher};
+pub use seal::{STORE_KEY, SealedStore, StoreKey, StoreKeyError};
 pub use source::{Environment, Secrets, SourceError};

@@ -1,15 +1,15 @@
 //! The tables of one agent: credentials, usage, orders, leases.
 
-use crate::rows::{CredentialRow, LeaseRow, OrderRow};
+use crate::rows::{CredentialRow, LeaseRow, OrderRow, RosterRow};
 use failover_auth::{
-    Lease, LeaseClaim, LeaseTerms, Profile, ProfileSet, UsageError, UsageStats, profile_usage_key,
-    provider_usage_key, secret_stored,
+    ClearScope, Lease, LeaseClaim, LeaseTerms, Profile, ProfileSet, UsageError, UsageStats, clear,
+    probe_lease_key, profile_usage_key, provider_usage_key, resume, secret_stored,
 };
 use failover_store::{
     Durability, Edit, Expect, Key, KeyError, KeyValue, Prefix, StoreError, Swap, Table, Value, Version,
     Versioned, WriteOptions,
 };
-use failover_types::{AgentId, Credential, OAuth, ProfileId, ProviderId, Timestamp};
+use failover_types::{AgentId, Credential, ModelRef, OAuth, ProfileId, ProviderId, Timestamp};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const REMEMBER_LEASE: Duration = Duration::from_hours(1);
 
 /// The tables of one agent. Clones share the store.
 ///
-/// Keys are `agent/<id>/credential/<profile>`, `…/order/<provider>`, `…/refresh/<profile>`, and those of
+/// Keys are `agent/<id>/credential/<profile>`, `…/order/<provider>`, `…/refresh/<profile>`, `…/roster`, and those of
 /// [`profile_usage_key`] and [`provider_usage_key`]. Credentials, orders and what a person steers are written durably,
 /// the rest softly.
 #[derive(Clone)]
@@ -35,6 +35,7 @@ pub struct Profiles {
     store: Arc<dyn KeyValue>,
     orders: Table<OrderRow>,
     leases: Table<LeaseRow>,
+    rosters: Table<RosterRow>,
 }
 
 impl fmt::Debug for Profiles {
@@ -71,6 +72,7 @@ impl Profiles {
             credentials: Table::new(Arc::clone(&store)),
             orders: Table::new(Arc::clone(&store)),
             leases: Table::new(Arc::clone(&store)),
+            rosters: Table::new(Arc::clone(&store)),
             store,
         }
     }
@@ -135,7 +137,7 @@ impl Profiles {
         let put = |_: Option<&CredentialRow>| Edit::Put(CredentialRow(credential.clone()));
         self.credentials.update(&key, WriteOptions::durable(), put).await?;
         self.update_usage(profile, |stats| secret_stored(stats, now)).await?;
-        Ok(())
+        self.mark_roster().await
     }
 
     /// Puts a new OAuth pair durably in the place of `old`, unless another stands there by now. Gives back the pair
@@ -162,10 +164,13 @@ impl Profiles {
             _ => Edit::Keep,
         };
         let stands = self.credentials.update(&key, WriteOptions::durable(), replace).await?;
+        // The pair is durable: that somebody learns of its new end a little later is no reason to lose it.
+        let _ = self.mark_roster().await;
         Ok(stands.and_then(|stored| pair(stored.row.0)))
     }
 
-    /// Takes a profile out: its credential, durably, and its usage.
+    /// Takes a profile out: its credential, durably, and what was held against it, pauses included. Gives back whether
+    /// there was a credential.
     ///
     /// # Errors
     ///
@@ -174,20 +179,44 @@ impl Profiles {
     /// # Cancel safety
     ///
     /// Not cancel safe: it may or may not have been done.
-    pub async fn remove(&self, profile: &ProfileId) -> Result<(), StoreError> {
-        let name = [profile.as_str()];
-        self.credentials
-            .update(&self.key("credential", &name)?, WriteOptions::durable(), |_| Edit::Delete)
-            .await?;
-        let usage = self.usage_key(profile)?;
-        let mut current = self.store.get(&usage).await?;
-        while let Some(found) = current {
-            match self.store.swap(&usage, Expect::Version(found.version), None, WriteOptions::soft()).await? {
-                Swap::Done(_) => break,
-                Swap::Lost(stands) => current = stands,
-            }
-        }
-        Ok(())
+    pub async fn remove(&self, profile: &ProfileId, now: Timestamp) -> Result<bool, StoreError> {
+        let mut there = false;
+        let delete = |row: Option<&CredentialRow>| {
+            there = row.is_some();
+            Edit::Delete
+        };
+        let key = self.key("credential", &[profile.as_str()])?;
+        self.credentials.update(&key, WriteOptions::durable(), delete).await?;
+        // The record stays, lifted: one that were gone would be brought back by whoever still remembers it.
+        let lifted = |stats: &UsageStats| {
+            let pauses: Vec<_> = stats.pauses().map(|pause| pause.scope.clone()).collect();
+            let cleared = clear(stats, &ClearScope::All, now);
+            pauses.into_iter().fold(cleared, |stats, scope| resume(&stats, scope, "removal", now))
+        };
+        self.update_usage(profile, lifted).await?;
+        self.mark_roster().await?;
+        Ok(there)
+    }
+
+    /// Names the state of credentials and orders: it changes with every change of theirs.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the store says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn roster_version(&self) -> Result<Option<Version>, StoreError> {
+        Ok(self.store.get(&self.key("roster", &[])?).await?.map(|found| found.version))
+    }
+
+    async fn mark_roster(&self) -> Result<(), StoreError> {
+        let key = self.key("roster", &[])?;
+        let next = |row: Option<&RosterRow>| {
+            Edit::Put(RosterRow { changes: row.copied().unwrap_or_default().changes.wrapping_add(1) })
+        };
+        self.rosters.update(&key, WriteOptions::soft(), next).await.map(drop)
     }
 
     /// Every profile with its usage. Records that cannot be read are told apart, and hide no other.
@@ -340,6 +369,26 @@ impl Profiles {
         self.change_usage(&self.usage_key(profile)?, Durability::Durable, change).await
     }
 
+    /// As [`Profiles::steer_usage`], for a provider's own record.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::update`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: it may or may not have been done.
+    pub async fn steer_provider_usage<F>(
+        &self,
+        provider: &ProviderId,
+        change: F,
+    ) -> Result<UsageStats, StoreError>
+    where
+        F: FnMut(&UsageStats) -> UsageStats + Send,
+    {
+        self.change_usage(&self.provider_key(provider)?, Durability::Durable, change).await
+    }
+
     async fn change_usage<F>(
         &self,
         key: &Key,
@@ -383,6 +432,24 @@ impl Profiles {
         Ok(self.orders.read(&key).await?.map(|stored| stored.row.0).unwrap_or_default())
     }
 
+    /// Every order that was stored, by provider. One that cannot be read counts as none.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the store says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn orders(&self) -> Result<std::collections::HashMap<ProviderId, Vec<ProfileId>>, StoreError> {
+        let rows = self.rows(&self.orders, "order").await?;
+        let readable = rows.into_iter().filter_map(|(key, row)| {
+            let OrderRow(order) = row.ok()?;
+            Some((ProviderId::new(last(&key)).ok()?, order))
+        });
+        Ok(readable.collect())
+    }
+
     /// Stores an order for a provider durably; an empty one takes the stored one away. At most 1,000 are kept.
     ///
     /// # Errors
@@ -398,7 +465,28 @@ impl Profiles {
             [] => Edit::Delete,
             order => Edit::Put(OrderRow(order.iter().take(MAX_ORDER).cloned().collect())),
         };
-        self.orders.update(&key, WriteOptions::durable(), edit).await.map(drop)
+        self.orders.update(&key, WriteOptions::durable(), edit).await?;
+        self.mark_roster().await
+    }
+
+    /// The lease on probes of a profile and model, where one was granted not long ago.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the store says.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn probe_lease(
+        &self,
+        profile: &ProfileId,
+        model: &ModelRef,
+    ) -> Result<Option<Lease>, StoreError> {
+        let key = probe_lease_key(&self.agent, profile, model)
+            .map_err(|e| bad_key("lease", &[profile.as_str()], &e))?;
+        let found = self.store.get(&key).await?;
+        Ok(found.and_then(|found| serde_json::from_slice(found.value.as_bytes()).ok()))
     }
 
     /// Takes the lease on the refresh of a login if it is free.

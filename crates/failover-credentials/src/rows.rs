@@ -42,3 +42,13 @@ pub(crate) struct OrderRow(pub(crate) Vec<ProfileId>);
 impl Row for OrderRow {
     const SCHEMA: u32 = 1;
 }
+
+/// Counts the changes of credentials and orders, so that whoever keeps a copy of them knows when it is stale.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RosterRow {
+    pub(crate) changes: u64,
+}
+
+impl Row for RosterRow {
+    const SCHEMA: u32 = 1;
+}

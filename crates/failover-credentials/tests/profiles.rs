@@ -54,9 +54,10 @@ async fn agents_do_not_see_each_other_and_all_profiles_are_listed() {
     assert_eq!((set.len(), unreadable.len()), (600, 0));
     assert_eq!(set.get(&id("a:p7")).unwrap().usage.error_count(), 1);
     assert_eq!(other.load().await.unwrap().0.len(), 1);
-    main.remove(&id("a:p7")).await.unwrap();
+    assert!(main.remove(&id("a:p7"), T0).await.unwrap());
     assert_eq!(main.credential(&id("a:p7")).await.unwrap(), None);
-    assert_eq!(main.usage(&id("a:p7")).await.unwrap(), UsageStats::default());
+    let usage = main.usage(&id("a:p7")).await.unwrap();
+    assert_eq!((availability(&usage, Some("m"), T0), usage.error_count()), (Availability::Usable, 0));
 }
 
 // spec: A-23

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use failover_classify::{AsSignal, ProviderRules, Signal};
 use failover_types::{OAuth, ProviderId, ResolvedCredential, Timestamp};
 use std::fmt;
+use std::sync::Arc;
 
 /// Speaks to one provider. One call of [`open`](Self::open) is one attempt: no retry, no fallback, no redirect,
 /// no waiting inside.
@@ -37,6 +38,16 @@ pub trait ProviderAdapter: Send + Sync {
     /// Cancel safe: dropping the future or the stream closes the connection within 100 ms. The provider may have
     /// worked, and billed, by then.
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure>;
+
+    /// Who can say when a subscription's limit ends, where the provider tells that (requirement A-13).
+    fn limit_probe(&self) -> Option<Arc<dyn LimitProbe>> {
+        None
+    }
+
+    /// Who renews the logins of this provider, where it has any (requirement A-19).
+    fn token_refresher(&self) -> Option<Arc<dyn TokenRefresher>> {
+        None
+    }
 }
 
 /// Trades a refresh token for a new pair. One attempt; who calls it and when is decided elsewhere.

@@ -8,9 +8,9 @@ use crate::plan::{
     Slots, Standing,
 };
 use failover_auth::{
-    Availability, Choice, ConfiguredProfile, CooldownPolicy, OrderRequest, Outcome, Pin, ProfileSet,
-    SkipCache, UsageStats, UserPinMode, availability, choose, infer_reason, merge, next_usage, order,
-    recovering,
+    Availability, Choice, ConfiguredProfile, CooldownPolicy, LeftOut, OrderRequest, Outcome, Pin, ProfileSet,
+    SkipCache, UsageStats, UserPinMode, auth_aliases, availability, choose, infer_reason, merge, next_usage,
+    order, recovering,
 };
 use failover_types::{ModelRef, ProfileId, ProviderId, SessionId, Timestamp};
 use std::collections::{HashMap, HashSet};
@@ -29,12 +29,24 @@ const MAX_WAITING: usize = 4096;
 pub struct Roster {
     /// The stored profiles. Their usage is where this process starts from.
     pub profiles: ProfileSet,
-    /// The order stored for the agent.
-    pub stored_order: Vec<ProfileId>,
+    /// The orders stored for the agent, by provider.
+    pub stored_order: HashMap<ProviderId, Vec<ProfileId>>,
     /// `auth.order` by provider.
     pub config_order: HashMap<ProviderId, Vec<ProfileId>>,
     /// `auth.profiles`.
     pub configured: Vec<ConfiguredProfile>,
+}
+
+impl Roster {
+    /// What the order of `provider`'s profiles is made from; a model and the provider's own record are yet to be added.
+    pub fn request<'a>(&'a self, provider: &'a ProviderId, now: Timestamp) -> OrderRequest<'a> {
+        let named = |orders: &'a HashMap<ProviderId, Vec<ProfileId>>| {
+            orders.get(provider).map_or(&[] as &[ProfileId], Vec::as_slice)
+        };
+        OrderRequest::new(provider, &self.profiles, now)
+            .stored_order(named(&self.stored_order))
+            .config(named(&self.config_order), &self.configured)
+    }
 }
 
 /// What a usage record is about.
@@ -262,9 +274,24 @@ impl Health {
         &self.policy
     }
 
-    /// Sets the profiles and their order. What is known of those that stay is kept.
+    /// The profiles and their order, with what is known of them.
+    pub fn roster(&self) -> Roster {
+        self.board().roster.clone()
+    }
+
+    /// Sets the profiles and their order. What is known of those that stay is kept; those that are gone are forgotten,
+    /// and so are refusals of single sessions, since a secret may be another one by now.
     pub fn set_roster(&self, mut roster: Roster) {
         let mut board = self.board();
+        let gone =
+            |id: &ProfileId| board.roster.profiles.get(id).is_some() && roster.profiles.get(id).is_none();
+        let gone: HashSet<ProfileId> =
+            board.roster.profiles.iter().map(|profile| &profile.id).filter(|id| gone(id)).cloned().collect();
+        board.records.retain(|subject, _| match subject {
+            Subject::Profile(id) => !gone.contains(id),
+            Subject::Provider(_) => true,
+        });
+        board.skips.clear();
         let known: Vec<ProfileId> = roster.profiles.iter().map(|profile| profile.id.clone()).collect();
         for id in known {
             if let Some(record) = board.records.get(&Subject::Profile(id.clone())) {
@@ -286,14 +313,8 @@ impl Health {
         let model = &wanted.model;
         let board = self.board();
         let provider = model.provider();
-        let roster = &board.roster;
         let whole = board.stats(&Subject::Provider(provider.clone()));
-        let none: &[ProfileId] = &[];
-        let request = OrderRequest::new(provider, &roster.profiles, now)
-            .model(Some(model.model()))
-            .provider_usage(whole)
-            .stored_order(&roster.stored_order)
-            .config(roster.config_order.get(provider).map_or(none, Vec::as_slice), &roster.configured);
+        let request = board.roster.request(provider, now).model(Some(model.model())).provider_usage(whole);
         let order = order(&request);
         // Named with the model, or pinned to the session; a pin of another provider is none here (A-9 aliases apart).
         let named = wanted.profile.clone().map(Pin::user);
@@ -322,7 +343,14 @@ impl Health {
         } else {
             None
         };
-        let left_out = if slots.is_empty() { order.left_out } else { Vec::new() };
+        let left_out = match (slots.is_empty(), pin) {
+            (false, _) => Vec::new(),
+            (true, None) => order.left_out,
+            (true, Some(pin)) => {
+                let why = request.why_left_out(&order, &pin.profile);
+                why.map(|why| LeftOut::new(pin.profile.clone(), why)).into_iter().collect()
+            }
+        };
         Slots { slots, strict, force_probe, inferred, left_out }
     }
 
@@ -484,8 +512,18 @@ impl Health {
     pub fn stale(&self, model: &ModelRef, since: Timestamp) -> Vec<Subject> {
         let board = self.board();
         let provider = model.provider();
-        let mut profiles: HashSet<ProfileId> =
-            board.roster.profiles.of_provider(provider).map(|profile| profile.id.clone()).collect();
+        let aliases = auth_aliases(provider).iter().filter_map(|alias| ProviderId::new(alias).ok());
+        let mut profiles: HashSet<ProfileId> = std::iter::once(provider.clone())
+            .chain(aliases)
+            .flat_map(|owner| {
+                board
+                    .roster
+                    .profiles
+                    .of_provider(&owner)
+                    .map(|profile| profile.id.clone())
+                    .collect::<Vec<_>>()
+            })
+            .collect();
         if profiles.is_empty() {
             profiles.extend(ProfileId::for_account(provider, None));
         }
@@ -498,6 +536,17 @@ impl Health {
                 read.is_none_or(|at| at < since)
             })
             .collect()
+    }
+
+    /// Everything that has, or could have, a record of its own.
+    pub fn subjects(&self) -> Vec<Subject> {
+        let board = self.board();
+        let mut subjects: HashSet<Subject> = board.records.keys().cloned().collect();
+        for profile in board.roster.profiles.iter() {
+            subjects.insert(Subject::Profile(profile.id.clone()));
+            subjects.insert(Subject::Provider(profile.provider.clone()));
+        }
+        subjects.into_iter().collect()
     }
 
     /// Notes that a record was looked for in the store, so that an absent one is not looked for on every step.

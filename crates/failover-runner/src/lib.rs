@@ -17,6 +17,7 @@ pub use explain::{Explained, Explanation, Fate, explain};
 
 #[cfg(feature = "driver")]
 pub use driver::{
-    Adapters, Answer, Attempt, Cause, Classify, ClassifyWith, CredentialSource, FallbackSummaryError, Run,
-    RunError, RunFailure, RunSession, Runner, RunnerBuilder, StoredSession, SystemClock, run, usage_key,
+    Adapters, Answer, Attempt, Cause, Classify, ClassifyWith, CredentialSource, FailureWatch,
+    FallbackSummaryError, Run, RunError, RunFailure, RunSession, Runner, RunnerBuilder, StoredSession,
+    SystemClock, run, usage_key,
 };

@@ -45,7 +45,9 @@ impl SessionRun {
             pin.compaction_count = stored.compaction_count.unwrap_or(0);
             pin
         });
-        let compactions = pin.as_ref().map_or(0, |pin| pin.compaction_count);
+        // An entry without the host's count says nothing of compactions: what the pin counted still stands.
+        let counted = pin.as_ref().map_or(0, |pin| pin.compaction_count);
+        let compactions = entry.compactions().max(counted);
         let origin = match entry.settled_selection() {
             StoredSelection::Auto { origin, .. } => origin,
             StoredSelection::Nothing
@@ -138,7 +140,11 @@ impl SessionRun {
             (Persistence::Sticky, _) => None,
         };
         let pinned = |entry: &SessionEntry, profile: &ProfileId| {
-            let kept = entry.pin().is_some_and(|pin| pin.profile == *profile || pin.owner == PinOwner::User);
+            // A pin from before a compaction has lapsed: the profile that answers is pinned anew.
+            let holds = |count: Option<u64>| count.unwrap_or_default() >= self.preference.compactions;
+            let kept = entry.pin().is_some_and(|pin| {
+                pin.owner == PinOwner::User || (pin.profile == *profile && holds(pin.compaction_count))
+            });
             if kept || self.persistence == Persistence::TurnLocal || step.model != selected {
                 return None;
             }

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// The field that holds this crate's own bookkeeping.
 pub const BOOK_FIELD: &str = "failover";
 
+/// The host's own field that counts how often the session was compacted.
+const COMPACTIONS_FIELD: &str = "compactionCount";
+
 /// Largest entry read, in bytes: a host may keep snapshots of prompts and skills in it.
 const MAX_ENTRY_BYTES: usize = 4 * 1024 * 1024;
 
@@ -99,6 +102,11 @@ impl SessionEntry {
     /// The raw value of a field, the last one where a name comes twice.
     pub fn field(&self, name: &str) -> Option<&RawValue> {
         self.fields.iter().rev().find(|(field, _)| **field == *name).map(|(_, raw)| &**raw)
+    }
+
+    /// How often the session was compacted, by the host's own field `compactionCount`; 0 where it says nothing.
+    pub fn compactions(&self) -> u64 {
+        self.value(COMPACTIONS_FIELD).and_then(|value| value.as_u64()).unwrap_or_default()
     }
 
     /// The names of all fields, in order.

@@ -68,7 +68,7 @@ pub use claim::{
 pub use entry::{BOOK_FIELD, EntryError, SessionEntry, is_owned};
 pub use group::{PinOwner, StoredPin, StoredSelection};
 pub use notice::{Notice, NoticeKind, take_notices};
-pub use person::{ResetKind, clear_stale_origin, compaction, reset, select_default, select_user};
+pub use person::{ResetKind, clear_stale_origin, compaction, pin_user, reset, select_default, select_user};
 pub use probe::{ProbePolicy, next_probe, start_probe};
 pub use status::{SessionStatus, status};
 pub use switch::{PendingSwitch, SwitchStep, acknowledge_switch, decide_switch, pending_switch};

@@ -4,7 +4,7 @@ use crate::SessionEntry;
 use crate::group::{ModelGroup, PinGroup, PinOwner, StoredSelection};
 use crate::state::State;
 use crate::switch::PendingSwitch;
-use failover_types::{ModelRef, ModelSelector, Timestamp};
+use failover_types::{ModelRef, ModelSelector, ProfileId, Timestamp};
 
 /// A person chose a model, and perhaps a profile with it. It holds against everything that is under way.
 pub fn select_user(entry: &SessionEntry, choice: &ModelSelector, now: Timestamp) -> SessionEntry {
@@ -24,6 +24,15 @@ pub fn select_default(entry: &SessionEntry, default: &ModelRef, now: Timestamp) 
     state.settled.pin = PinGroup::default();
     let choice = ModelSelector::new(default.clone(), None);
     state.book.switch = Some(PendingSwitch::new(choice, now, state.book.epoch));
+    state.write().unwrap_or_else(|| entry.clone())
+}
+
+/// A person pinned a profile to the session and left the model as it is, or released it (`None`). Runs that are under
+/// way write no pin over it.
+pub fn pin_user(entry: &SessionEntry, profile: Option<&ProfileId>) -> SessionEntry {
+    let mut state = State::of(entry);
+    state.book.claims.iter_mut().for_each(|claim| claim.pin = None);
+    state.settled.pin = profile.map_or_else(PinGroup::default, PinGroup::user);
     state.write().unwrap_or_else(|| entry.clone())
 }
 

@@ -58,6 +58,14 @@ pub enum StoreError {
         /// What does not fit.
         why: String,
     },
+    /// A record is sealed and cannot be opened here, or must be sealed and cannot be.
+    #[error("the record {key} is not to be had: {why}")]
+    Sealed {
+        /// Which record.
+        key: String,
+        /// Why, and what to do.
+        why: String,
+    },
     /// A swap was lost to other writers again and again. Nothing was written.
     #[error("the record {key} was changed by others {attempts} times in a row; try again")]
     Contended {

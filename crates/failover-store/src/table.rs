@@ -190,7 +190,8 @@ fn decode<T: Row>(key: &Key, found: &Versioned) -> Result<Stored<T>, StoreError>
     let place = |e: serde_json::Error| {
         misfit(key, format!("{:?} fault at line {}, column {}", e.classify(), e.line(), e.column()))
     };
-    let Found { schema, row } = serde_json::from_slice(found.value.as_bytes()).map_err(place)?;
+    let Found { schema, row } = serde_json::from_slice(found.value.as_bytes())
+        .map_err(|e| sealed(key, found).unwrap_or_else(|| place(e)))?;
     if schema > T::SCHEMA {
         return Err(StoreError::Newer { key: key.to_string(), found: schema, known: T::SCHEMA });
     }
@@ -202,6 +203,18 @@ fn decode<T: Row>(key: &Key, found: &Versioned) -> Result<Stored<T>, StoreError>
         serde_json::from_value(new).map_err(place)?
     };
     Ok(Stored { version: found.version, row })
+}
+
+/// What a value says that was sealed and not opened on its way here.
+fn sealed(key: &Key, found: &Versioned) -> Option<StoreError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Sealed {
+        key_id: String,
+    }
+    let Sealed { key_id } = serde_json::from_slice(found.value.as_bytes()).ok()?;
+    let why = format!("it was sealed with the key {key_id}; set FAILOVER_STORE_KEY to that one");
+    Some(StoreError::Sealed { key: key.to_string(), why })
 }
 
 fn misfit(key: &Key, why: String) -> StoreError {

@@ -1,16 +1,18 @@
 //! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
 
-use crate::keys::Listed;
+use crate::keys::Keys;
+use crate::limits::LimitWatch;
 use crate::needs::needs;
-use crate::providers::{self, Providers};
+use crate::providers::Providers;
+use crate::roster::{Read, Reader};
 use crate::route::{Route, walk};
 use crate::settings::{self, SettingsError};
-use failover_auth::{ProfileSet, RefreshPolicy, UserPinMode};
+use failover_auth::{RefreshPolicy, UserPinMode};
 use failover_chain::{Chain, ChainConfig, ChainError, Selection, SelectionSource, resolve};
 use failover_classify::AsSignal;
 use failover_config::Loaded;
 use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
-use failover_provider::{AttemptFailure, ChatRequest, ProviderAdapter, Reply};
+use failover_provider::{AttemptFailure, ChatRequest, LimitProbe, ProviderAdapter, Reply, TokenRefresher};
 use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
 use failover_runner::session::{SessionRun, select};
@@ -36,6 +38,8 @@ pub struct EngineBuilder {
     adapters: Vec<Arc<dyn ProviderAdapter>>,
     sessions_idle: Option<Duration>,
     providers: Vec<ProviderId>,
+    refreshers: HashMap<ProviderId, Arc<dyn TokenRefresher>>,
+    limit_probes: HashMap<ProviderId, Arc<dyn LimitProbe>>,
 }
 
 /// Why an engine cannot be made, or a turn cannot be started. The operator's or the caller's to mend.
@@ -145,7 +149,9 @@ pub struct Engine {
     user_pin: UserPinMode,
     clock: Arc<dyn Clock>,
     agent: AgentId,
-    by_provider: Arc<HashMap<ProviderId, Vec<ProfileId>>>,
+    reader: Arc<Reader>,
+    keys: Arc<Keys>,
+    limits: Arc<LimitWatch>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -203,6 +209,18 @@ impl EngineBuilder {
         self
     }
 
+    /// Renews the logins of `provider` with this; it takes the place of the adapter's own.
+    pub fn token_refresher(mut self, provider: ProviderId, refresher: Arc<dyn TokenRefresher>) -> Self {
+        self.refreshers.insert(provider, refresher);
+        self
+    }
+
+    /// Asks this when a subscription's limit at `provider` ends; it takes the place of the adapter's own.
+    pub fn limit_probe(mut self, provider: ProviderId, probe: Arc<dyn LimitProbe>) -> Self {
+        self.limit_probes.insert(provider, probe);
+        self
+    }
+
     /// The engine.
     ///
     /// # Errors
@@ -223,9 +241,11 @@ impl EngineBuilder {
             adapters: own,
             sessions_idle,
             providers: also,
+            mut refreshers,
+            mut limit_probes,
         } = self;
         let chain = settings::chain_config(&loaded, &agent)?;
-        let policy = settings::run_policy(&loaded.config)?;
+        let policy = settings::run_policy_in(&loaded.config, &environment)?;
         let cooldowns = settings::cooldown_policy(&loaded.config)?;
         let mut named = settings::providers(&loaded, &chain);
         named.extend(also);
@@ -241,65 +261,37 @@ impl EngineBuilder {
         let classifier = settings::classifier_with(&loaded, &made)?;
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(Arc::clone(&clock))));
         let profiles = Profiles::new(Arc::clone(&store), agent.clone());
+        let chain = Arc::new(chain);
+        for adapter in &made {
+            let id = || adapter.id().clone();
+            if let Some(refresher) = adapter.token_refresher() {
+                refreshers.entry(id()).or_insert(refresher);
+            }
+            if let Some(probe) = adapter.limit_probe() {
+                limit_probes.entry(id()).or_insert(probe);
+            }
+        }
 
-        let mut listed = Listed::new(&loaded.config, &environment);
-        let mut warnings = std::mem::take(&mut listed.warnings);
-        let (mut set, unreadable) = profiles.load().await.unwrap_or_else(|error| {
-            warnings.push(format!("stored credentials cannot be read: {error}"));
-            Default::default()
-        });
-        warnings.extend(unreadable.iter().map(|row| format!("{} is left out: {}", row.key, row.error)));
-        for provider in named.iter().cloned() {
-            if listed.has(&provider) || set.of_provider(&provider).next().is_some() {
-                continue;
-            }
-            if listed.conventional(&provider, &environment) || settings::names_key(&loaded.config, &provider)
-            {
-                continue;
-            }
-            if providers::wants_key(&provider) {
-                let name = providers::variables(&provider).join(" or ");
-                warnings.push(format!(
-                    "{provider} has no key: set {name}, or run `failover auth add {provider}`"
-                ));
-            } else {
-                listed.keyless(&provider);
-            }
-        }
-        for mut profile in listed.profiles.drain(..) {
-            profile.usage = profiles.usage(&profile.id).await.unwrap_or_default();
-            set.insert(profile);
-        }
-        let secrets = Secrets::new(Arc::clone(&clock)).environment(Arc::clone(&environment));
+        let user_pin = settings::user_pin(&loaded.config);
+        let reader = Reader::new(
+            loaded,
+            named,
+            Arc::clone(&environment),
+            profiles.clone(),
+            Arc::clone(&clock),
+        );
+        let Read { roster, origins, warnings } = reader.first().await;
+        let secrets = Secrets::new(Arc::clone(&clock)).environment(environment);
         let classifier = Arc::new(classifier);
         let judge: Judge = {
             let classifier = Arc::clone(&classifier);
             Arc::new(move |error| error.with_signal(|signal| classifier.classify(signal).reason))
         };
-        // No built-in provider renews tokens yet: a login that runs out is reported, and the next profile is tried.
-        let refresher = Refresher::new(
-            profiles.clone(),
-            HashMap::new(),
-            judge,
-            RefreshPolicy::default(),
-            Arc::clone(&clock),
-        );
+        let refresher =
+            Refresher::new(profiles.clone(), refreshers, judge, RefreshPolicy::default(), Arc::clone(&clock));
         let stored = Credentials::new(profiles.clone(), secrets.clone(), refresher, Arc::clone(&clock));
-        let keys = Arc::new(listed.into_keys(secrets, stored));
-
-        let mut adapters = Adapters::new(keys, Arc::clone(&clock));
-        for adapter in made {
-            adapters = adapters.with(adapter);
-        }
-        let mut by_provider: HashMap<ProviderId, Vec<ProfileId>> = HashMap::new();
-        for profile in set.iter() {
-            by_provider.entry(profile.provider.clone()).or_default().push(profile.id.clone());
-        }
-        let mut roster = Roster::default();
-        roster.config_order = config_order(&loaded, named, &set);
-        roster.profiles = set;
-        roster.configured = settings::configured_profiles(&loaded.config);
-        let mut runner = Runner::builder(classifier)
+        let keys = Arc::new(Keys::new(origins, secrets, stored));
+        let mut runner = Runner::builder(Arc::clone(&classifier))
             .clock(Arc::clone(&clock))
             .cooldowns(cooldowns)
             .policy(policy.clone())
@@ -308,40 +300,37 @@ impl EngineBuilder {
         if let Some(observer) = observer {
             runner = runner.observer(observer);
         }
+        let runner = runner.build();
+        let limits = Arc::new(LimitWatch::new(
+            limit_probes,
+            classifier,
+            Arc::clone(runner.health()),
+            profiles.clone(),
+            Arc::clone(&clock),
+        ));
+        let mut all = Adapters::new(Arc::clone(&keys) as _, Arc::clone(&clock));
+        for adapter in made {
+            all = all.with(adapter);
+        }
         let engine = Engine {
-            runner: runner.build(),
-            adapters,
-            chain: Arc::new(chain),
+            runner,
+            adapters: all.watched_by(Arc::clone(&limits) as _),
+            chain,
             policy,
             sessions: match sessions_idle {
                 Some(after) => Sessions::new(store).forgetting_idle(after, Arc::clone(&clock)),
                 None => Sessions::new(store),
             },
             profiles,
-            user_pin: settings::user_pin(&loaded.config),
+            user_pin,
             clock,
             agent,
-            by_provider: Arc::new(by_provider),
+            reader: Arc::new(reader),
+            keys,
+            limits,
         };
         Ok(Setup { engine, warnings })
     }
-}
-
-/// The order of profiles per provider. One without any profile gets its default one as its order, which is then left out
-/// as unknown: without that the runner would ask under that name, fail, and hold the failure against it.
-fn config_order(
-    loaded: &Loaded,
-    named: Vec<ProviderId>,
-    set: &ProfileSet,
-) -> HashMap<ProviderId, Vec<ProfileId>> {
-    let mut order: HashMap<_, _> = loaded.config.auth.order.clone().into_iter().collect();
-    for provider in named {
-        if set.of_provider(&provider).next().is_none() {
-            let id = ProfileId::for_account(&provider, None);
-            order.entry(provider).or_insert_with(Vec::new).extend(id);
-        }
-    }
-    order
 }
 
 /// What a turn runs on: whose choice the model is, and the session that the run holds.
@@ -363,6 +352,8 @@ impl Engine {
             adapters: Vec::new(),
             sessions_idle: None,
             providers: Vec::new(),
+            refreshers: HashMap::new(),
+            limit_probes: HashMap::new(),
         }
     }
 
@@ -386,9 +377,47 @@ impl Engine {
         &self.profiles
     }
 
-    /// Every profile that the engine may use, by provider.
-    pub fn profiles_by_provider(&self) -> &HashMap<ProviderId, Vec<ProfileId>> {
-        &self.by_provider
+    /// Every profile that the engine may use, by provider, in no particular order.
+    pub fn profiles_by_provider(&self) -> HashMap<ProviderId, Vec<ProfileId>> {
+        let mut by_provider: HashMap<ProviderId, Vec<ProfileId>> = HashMap::new();
+        for profile in self.roster().profiles.iter() {
+            by_provider.entry(profile.provider.clone()).or_default().push(profile.id.clone());
+        }
+        by_provider
+    }
+
+    /// The profiles of config, environment and store in one, with their orders and what is known of them.
+    pub fn roster(&self) -> Roster {
+        self.runner.health().roster()
+    }
+
+    pub(crate) fn adapters(&self) -> &Adapters {
+        &self.adapters
+    }
+
+    pub(crate) fn run_policy(&self) -> &RunPolicy {
+        &self.policy
+    }
+
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Takes over what somebody changed in the store: credentials, orders. Every turn does it, at most twice a second.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: a look that has begun goes on.
+    pub async fn refresh(&self) {
+        self.reader.refresh(self.runner.health(), &self.keys).await;
     }
 
     /// Whose engine it is.
@@ -433,6 +462,7 @@ impl Engine {
         F: Fn(Reply) -> Fut + Send + Sync,
         Fut: Future<Output = Result<T, AttemptFailure>> + Send,
     {
+        self.refresh().await;
         let run = self.runner.next_run().map_err(|error| RunError::Misuse(error.to_string()))?;
         let opened = self.open(turn, &run).await.map_err(|error| RunError::Misuse(error.to_string()))?;
         let Opened { selection, session } = opened;
@@ -470,6 +500,7 @@ impl Engine {
     ///
     /// Cancel safe.
     pub async fn explain(&self, turn: &Turn) -> Result<TurnExplanation, EngineError> {
+        self.refresh().await;
         let (selection, entry) = self.foresee(turn).await?;
         let run = self.runner.next_run().map_err(|error| EngineError::Misuse(error.to_string()))?;
         let preference =
@@ -518,6 +549,7 @@ impl Engine {
     ///
     /// Cancel safe: what was not written stays.
     pub async fn flush(&self) {
+        self.limits.settled().await;
         self.runner.flush().await;
     }
 

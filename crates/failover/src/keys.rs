@@ -10,19 +10,23 @@ use failover_types::{
     BoxFuture, Credential, CredentialKind, ProfileId, ProviderId, ResolvedCredential, SecretSource, Timestamp,
 };
 use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
 
 /// Where the secret of a profile of the config comes from.
 #[derive(Clone)]
-enum Origin {
+pub(crate) enum Origin {
     /// The server wants none.
     Keyless,
     /// Read at each use.
     Reference(CredentialKind, SecretSource),
 }
 
+/// Where the secrets of the config's profiles come from.
+pub(crate) type Origins = HashMap<ProfileId, Origin>;
+
 /// The secrets of an engine.
 pub(crate) struct Keys {
-    config: HashMap<ProfileId, Origin>,
+    config: RwLock<Origins>,
     secrets: Secrets,
     stored: Credentials,
 }
@@ -33,7 +37,7 @@ pub(crate) struct Listed {
     pub(crate) profiles: Vec<Profile>,
     /// A line for each reference that leads nowhere.
     pub(crate) warnings: Vec<String>,
-    origins: HashMap<ProfileId, Origin>,
+    origins: Origins,
 }
 
 impl Listed {
@@ -107,9 +111,30 @@ impl Listed {
         self.profiles.iter().any(|profile| profile.provider == *provider)
     }
 
-    /// The secrets of these profiles, and of those in the store.
-    pub(crate) fn into_keys(self, secrets: Secrets, stored: Credentials) -> Keys {
-        Keys { config: self.origins, secrets, stored }
+    /// Where the secrets of these profiles come from.
+    pub(crate) fn into_origins(self) -> Origins {
+        self.origins
+    }
+}
+
+impl Keys {
+    /// The secrets of the config's profiles, and of those in the store.
+    pub(crate) fn new(origins: Origins, secrets: Secrets, stored: Credentials) -> Self {
+        Self { config: RwLock::new(origins), secrets, stored }
+    }
+
+    /// Whether the secret of a profile comes from the config or by custom, and not from the agent's store.
+    pub(crate) fn is_from_config(&self, profile: &ProfileId) -> bool {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).contains_key(profile)
+    }
+
+    /// The profiles of the config have changed: a conventional one may have given way to a stored one.
+    pub(crate) fn set_origins(&self, origins: Origins) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = origins;
+    }
+
+    fn origin(&self, profile: &ProfileId) -> Option<Origin> {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).get(profile).cloned()
     }
 }
 
@@ -126,12 +151,12 @@ impl CredentialSource for Keys {
         _now: Timestamp,
     ) -> BoxFuture<'a, Result<Option<ResolvedCredential>, AttemptFailure>> {
         Box::pin(async move {
-            let resolved = match self.config.get(profile) {
+            let resolved = match self.origin(profile) {
                 Some(Origin::Keyless) => return Ok(None),
                 Some(Origin::Reference(kind, source)) => {
-                    let secret = self.secrets.read(source).await;
+                    let secret = self.secrets.read(&source).await;
                     secret
-                        .map(|secret| ResolvedCredential::new(profile.clone(), *kind, secret))
+                        .map(|secret| ResolvedCredential::new(profile.clone(), kind, secret))
                         .map_err(|source| CredentialError::Source { profile: profile.clone(), source })
                 }
                 None => self.stored.resolve(profile).await,

@@ -12,20 +12,28 @@
 //!
 //! [`Engine`] furnishes a runner from a config file: chain, policies, credentials, adapters, sessions.
 
+mod accounts;
 mod engine;
+mod import;
 mod keys;
+mod limits;
 mod needs;
 #[cfg(feature = "http")]
 mod providers;
 #[cfg(not(feature = "http"))]
 #[path = "no_providers.rs"]
 mod providers;
+mod roster;
 mod route;
 mod settings;
 
+pub use accounts::{Account, Probed, ProbedEnd};
 pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn, TurnExplanation};
+pub use import::{ImportReport, Taken, TakenWhat, import_openclaw};
 pub use route::Route;
-pub use settings::{SettingsError, chain_config, classifier, cooldown_policy, run_policy};
+pub use settings::{
+    SettingsError, chain_config, classifier, configured_profiles, cooldown_policy, run_policy,
+};
 
 pub use failover_auth as auth;
 pub use failover_chain as chain;

@@ -141,6 +141,28 @@ fn capabilities(config: &Config) -> BTreeMap<ModelRef, Capabilities> {
     models.collect()
 }
 
+/// Where the skip time is looked up where the config says nothing, in this order (requirement A-20).
+const SKIP_TTL: [&str; 2] = ["FAILOVER_SKIP_TTL_MS", "OPENCLAW_FALLBACK_SKIP_TTL_MS"];
+
+/// [`run_policy`], with what the environment adds where the config says nothing.
+pub(crate) fn run_policy_in(
+    config: &Config,
+    environment: &failover_credentials::Environment,
+) -> Result<RunPolicy, SettingsError> {
+    let policy = run_policy(config)?;
+    let set = SKIP_TTL.iter().find_map(|name| environment(name));
+    // What is no number means off, as zero does; the runner clamps the rest.
+    let ttl = set.and_then(|text| text.trim().parse::<u64>().ok()).filter(|ttl| *ttl > 0);
+    match ttl {
+        Some(ttl) if policy.skip_ttl_ms.is_none() => {
+            let mut numbers = PolicyConfig::clone(&policy);
+            numbers.skip_ttl_ms = Some(ttl.clamp(1_000, 600_000));
+            Ok(RunPolicy::new(numbers)?)
+        }
+        _ => Ok(policy),
+    }
+}
+
 /// The numbers of the runner.
 ///
 /// # Errors
@@ -220,7 +242,7 @@ pub(crate) fn user_pin(config: &Config) -> UserPinMode {
 }
 
 /// `auth.profiles`, as rotation reads them.
-pub(crate) fn configured_profiles(config: &Config) -> Vec<ConfiguredProfile> {
+pub fn configured_profiles(config: &Config) -> Vec<ConfiguredProfile> {
     let listed = config.auth.profiles.iter();
     listed
         .map(|(id, profile)| {

@@ -4,7 +4,7 @@ use super::{Answer, Attempt, Run, RunError};
 use crate::plan::Purpose;
 use failover_classify::Surface;
 use failover_provider::{AttemptFailure, AttemptLimits, AttemptScope, ChatRequest, ProviderAdapter, Reply};
-use failover_types::{BoxFuture, Clock, ProfileId, ProviderId, ResolvedCredential, Timestamp};
+use failover_types::{BoxFuture, Clock, ModelRef, ProfileId, ProviderId, ResolvedCredential, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,24 +19,39 @@ pub trait CredentialSource: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<ResolvedCredential>, AttemptFailure>>;
 }
 
+/// Is told of every attempt that failed with a credential. It must not hold the run up: what takes time goes into a task
+/// of its own.
+pub trait FailureWatch: Send + Sync {
+    /// An attempt at `model` with `credential` has failed.
+    fn failed(&self, model: &ModelRef, credential: &ResolvedCredential, failure: &AttemptFailure);
+}
+
 /// Adapters by provider, the credentials that they use, and the clock that they measure with.
 #[derive(Clone)]
 pub struct Adapters {
     by_id: HashMap<ProviderId, Arc<dyn ProviderAdapter>>,
     credentials: Arc<dyn CredentialSource>,
     clock: Arc<dyn Clock>,
+    watch: Option<Arc<dyn FailureWatch>>,
 }
 
 impl Adapters {
     /// No adapters yet.
     pub fn new(credentials: Arc<dyn CredentialSource>, clock: Arc<dyn Clock>) -> Self {
-        Self { by_id: HashMap::new(), credentials, clock }
+        Self { by_id: HashMap::new(), credentials, clock, watch: None }
     }
 
     /// Adds or replaces the adapter of a provider.
     #[must_use]
     pub fn with(mut self, adapter: Arc<dyn ProviderAdapter>) -> Self {
         self.by_id.insert(adapter.id().clone(), adapter);
+        self
+    }
+
+    /// Tells `watch` of every attempt that failed with a credential.
+    #[must_use]
+    pub fn watched_by(mut self, watch: Arc<dyn FailureWatch>) -> Self {
+        self.watch = Some(watch);
         self
     }
 
@@ -67,7 +82,11 @@ impl Adapters {
             .with_attempt(attempt.number);
         scope.credential = credential.as_ref();
         scope.deadline = attempt.limits.deadline;
-        adapter.open(request, scope).await
+        let opened = adapter.open(request, scope).await;
+        if let (Err(failure), Some(watch), Some(credential)) = (&opened, &self.watch, &credential) {
+            watch.failed(&attempt.model, credential, failure);
+        }
+        opened
     }
 }
 

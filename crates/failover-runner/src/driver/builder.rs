@@ -160,6 +160,17 @@ impl Runner {
         explain(spec, &inner.health, preference, inner.clock.now())
     }
 
+    /// Reads what the store knows of every profile and provider, for lists.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn reread_health(&self) {
+        if let Some(books) = &self.0.books {
+            Arc::clone(books).read(self.0.health.subjects()).await;
+        }
+    }
+
     /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.
     ///
     /// # Cancel safety

@@ -12,7 +12,7 @@ mod patience;
 mod run;
 mod session;
 
-pub use adapters::{Adapters, CredentialSource};
+pub use adapters::{Adapters, CredentialSource, FailureWatch};
 pub use attempt::Attempt;
 pub use books::usage_key;
 pub use builder::{Classify, ClassifyWith, Runner, RunnerBuilder, run};

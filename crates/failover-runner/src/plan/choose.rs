@@ -5,6 +5,7 @@ use super::{
     AfterWait, AttemptKind, AttemptStep, Chosen, DecisionKind, Held, Here, LeaseAnswer, LeaseKind, Next,
     Plan, Skip, Slot, Slots, Standing, State, StepOutcome, Visit, WaitStep, What,
 };
+use failover_auth::LeftOutReason;
 use failover_types::{FailoverReason, Lane, ProfileId, ProviderId, Timestamp};
 use std::time::Duration;
 
@@ -124,13 +125,14 @@ impl Plan {
                 Chosen { profile: held.profile.clone(), kind: AttemptKind::Plain, transient_probe: false };
             return State::Leasing { chosen, kind: LeaseKind::Plain { waited: true }, out: None };
         }
-        let slots = &self.here.slots.slots;
+        let Slots { slots, left_out, strict, .. } = &self.here.slots;
         if slots.is_empty() {
-            return self.skip(Skip::of_left_out(&self.here.slots.left_out));
+            return self.skip(Skip::of_left_out(left_out, *strict));
         }
         if let Some(until) = self.here.held.iter().map(|held| held.until).min() {
             return self.skip(Skip::Leased { until });
         }
+        let slots = &self.here.slots.slots;
         let soonest = slots
             .iter()
             .filter(|slot| self.may_try(slot))

@@ -57,6 +57,8 @@ pub enum Purpose {
     Turn,
     /// A side call: a title, a summary. Its failures never disable a profile (requirement A-16).
     Helper,
+    /// A person asks whether a profile is well. An answer counts, a failure changes nothing (requirement A-16).
+    Probe,
 }
 
 /// What a run is made from: the chain, the request's needs, and the rules.

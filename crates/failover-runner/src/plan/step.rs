@@ -299,7 +299,7 @@ pub struct Slots {
     pub force_probe: bool,
     /// Why all of them are out, where they are (requirement A-22).
     pub inferred: Option<FailoverReason>,
-    /// Where there are no slots: the profiles that cannot be used at all, and why.
+    /// Where there are no slots: the profiles that cannot be used at all, and why; of a strict choice only that one.
     pub left_out: Vec<LeftOut>,
 }
 

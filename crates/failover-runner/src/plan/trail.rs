@@ -72,6 +72,13 @@ pub enum Skip {
     Expired,
     /// The credentials that the config names for it belong to another provider, or are of another kind.
     Mismatched,
+    /// The profile that a person named is not there, or its provider's order does not list it.
+    Unusable {
+        /// Which profile.
+        profile: ProfileId,
+        /// Why.
+        why: LeftOutReason,
+    },
     /// A person paused every profile, or the pinned one.
     Paused,
     /// Every profile is out.
@@ -106,7 +113,12 @@ pub enum Skip {
 
 impl Skip {
     /// Why a candidate is skipped whose profiles are all left out: what is mended most easily.
-    pub(super) fn of_left_out(left_out: &[LeftOut]) -> Self {
+    pub(super) fn of_left_out(left_out: &[LeftOut], strict: bool) -> Self {
+        if let ([LeftOut { profile, reason: why, .. }], true) = (left_out, strict)
+            && matches!(why, LeftOutReason::Unknown | LeftOutReason::NotListed)
+        {
+            return Self::Unusable { profile: profile.clone(), why: *why };
+        }
         let any = |of: &[LeftOutReason]| left_out.iter().any(|out| of.contains(&out.reason));
         match () {
             () if any(&[LeftOutReason::Paused]) => Self::Paused,
@@ -123,6 +135,7 @@ impl Skip {
             Self::NoProfile => "no_profile",
             Self::Expired => "expired",
             Self::Mismatched => "mismatched_profile",
+            Self::Unusable { .. } => "profile_unusable",
             Self::Paused => "paused",
             Self::Cooling { .. } => "cooldown",
             Self::ProviderOut { .. } => "provider_out",
@@ -143,6 +156,7 @@ impl Skip {
             | Self::NoProfile
             | Self::Expired
             | Self::Mismatched
+            | Self::Unusable { .. }
             | Self::Paused
             | Self::Leased { .. }
             | Self::SkipCache
@@ -160,6 +174,7 @@ impl fmt::Display for Skip {
             Self::Mismatched => {
                 f.write_str("the credentials named for it are another provider's, or of another kind")
             }
+            Self::Unusable { profile, why } => write!(f, "{profile} cannot be used: {why}"),
             Self::Paused => f.write_str("paused"),
             Self::Cooling { reason, .. } => write!(f, "every profile is out ({reason})"),
             Self::ProviderOut { reason } => write!(f, "its provider is out ({reason})"),

@@ -1,0 +1,186 @@
+//! `failover auth remove|order|pin|clear|pause|resume`: what a person decides, written durably.
+
+use super::{Cli, Target, failed};
+use crate::exit::{Exit, Failure, chain};
+use crate::home;
+use failover::Setup;
+use failover::auth::{ClearScope, TooManyPauses, UsageStats, WindowScope};
+use failover::credentials::Profiles;
+use failover::runner::SystemClock;
+use failover::runner::health::Subject;
+use failover::session::{SessionEntry, SessionKey, Sessions, pin_user};
+use failover::store::StoreError;
+use failover::types::{Clock, FailoverReason, ProfileId, ProviderId, SessionId};
+use serde_json::json;
+use std::io::Write;
+
+/// Takes a credential out.
+pub(super) async fn remove(
+    cli: &Cli,
+    profile: &ProfileId,
+    out: &mut (impl Write + Send),
+) -> Result<Exit, Failure> {
+    let removed = cli.profiles().await?.remove(profile, SystemClock::new().now()).await;
+    if !removed.map_err(|error| failed(&error))? {
+        let failure = Failure::new(Exit::Failed, format!("no credential is stored for {profile}"));
+        return Err(failure.hint("`failover auth list` shows those that there are"));
+    }
+    cli.say(out, &json!({ "profile": profile, "removed": true }), &format!("{profile} is removed"))
+}
+
+/// Shows or sets an order.
+pub(super) async fn order(
+    cli: &Cli,
+    provider: &ProviderId,
+    wanted: &[ProfileId],
+    clear: bool,
+    out: &mut (impl Write + Send),
+) -> Result<Exit, Failure> {
+    let profiles = cli.profiles().await?;
+    let changes = clear || !wanted.is_empty();
+    if changes {
+        let mut once: Vec<ProfileId> = Vec::new();
+        for profile in wanted {
+            if once.contains(profile) {
+                return Err(Failure::new(Exit::Usage, format!("{profile} is named twice")));
+            }
+            once.push(profile.clone());
+        }
+        profiles.set_order(provider, wanted).await.map_err(|error| failed(&error))?;
+        let (known, _) = profiles.load().await.map_err(|error| failed(&error))?;
+        let config = cli.load()?.config;
+        for profile in wanted.iter().filter(|id| known.get(id).is_none()) {
+            if !config.auth.profiles.contains_key(profile) {
+                super::warn(&format!("no credential is stored for {profile} yet; it is passed over"));
+            }
+        }
+    }
+    let stands = profiles.order(provider).await.map_err(|error| failed(&error))?;
+    let names = || stands.iter().map(ProfileId::as_str).collect::<Vec<_>>().join(", ");
+    let text = match (stands.is_empty(), changes) {
+        (true, true) => format!("the stored order of {provider} is gone; the config's counts"),
+        (true, false) => format!("no order is stored for {provider}; the config's counts"),
+        (false, _) => format!("{provider}: {}", names()),
+    };
+    cli.say(out, &json!({ "provider": provider, "order": stands }), &text)
+}
+
+/// Pins a session, or releases it.
+pub(super) async fn pin(
+    cli: &Cli,
+    profile: Option<&ProfileId>,
+    session: &SessionId,
+    out: &mut (impl Write + Send),
+) -> Result<Exit, Failure> {
+    let sessions = Sessions::new(home::must_open().await?);
+    let key = SessionKey::new(cli.agent.clone(), session.clone());
+    let change = |entry: &SessionEntry| Some(pin_user(entry, profile)).filter(|next| next != entry);
+    let changed = sessions.update(&key, change).await;
+    changed.map_err(|error| Failure::new(Exit::State, chain(&error)))?;
+    let text = match profile {
+        Some(profile) => {
+            format!("{session} uses {profile} and no other of its provider, until a new session")
+        }
+        None => format!("{session} is pinned to nothing"),
+    };
+    cli.say(out, &json!({ "session": session.as_str(), "profile": profile }), &text)
+}
+
+/// Lifts windows.
+pub(super) async fn clear(
+    cli: &Cli,
+    target: Option<&Target>,
+    model: Option<&str>,
+    reason: Option<FailoverReason>,
+    out: &mut (impl Write + Send),
+) -> Result<Exit, Failure> {
+    let scope = match (model, reason) {
+        (Some(model), _) => ClearScope::Model(model.into()),
+        (None, Some(reason)) => ClearScope::Reason(reason),
+        (None, None) => ClearScope::All,
+    };
+    let now = SystemClock::new().now();
+    let (profiles, targets) = match target {
+        Some(target) => (cli.profiles().await?, vec![target.clone()]),
+        None => {
+            let Setup { engine, .. } = cli.engine().await?;
+            let all = engine.runner().health().subjects().into_iter().map(|subject| match subject {
+                Subject::Profile(profile) => Target::Profile(profile),
+                Subject::Provider(provider) => Target::Provider(provider),
+            });
+            (engine.profiles().clone(), all.collect())
+        }
+    };
+    let mut lifted = Vec::new();
+    for target in &targets {
+        let mut any = false;
+        let change = |stats: &UsageStats| {
+            let next = failover::auth::clear(stats, &scope, now);
+            any = next != *stats;
+            next
+        };
+        steer(&profiles, target, change).await.map_err(|error| failed(&error))?;
+        if any {
+            lifted.push(target.to_string());
+        }
+    }
+    lifted.sort();
+    let text = if lifted.is_empty() {
+        "nothing was held against it".to_owned()
+    } else {
+        format!("lifted what was held against {}", lifted.join(", "))
+    };
+    cli.say(out, &json!({ "cleared": lifted }), &text)
+}
+
+/// Pauses or resumes.
+pub(super) async fn pause(
+    cli: &Cli,
+    target: &Target,
+    scope: WindowScope,
+    on: bool,
+    out: &mut (impl Write + Send),
+) -> Result<Exit, Failure> {
+    let (profiles, now, by) = (cli.profiles().await?, SystemClock::new().now(), home::user());
+    let mut full: Option<TooManyPauses> = None;
+    let change = |stats: &UsageStats| {
+        if !on {
+            return failover::auth::resume(stats, scope.clone(), &by, now);
+        }
+        // Pausing twice is once: who paused it first, and when, stays.
+        if stats.pauses().any(|pause| pause.scope == scope) {
+            return stats.clone();
+        }
+        failover::auth::pause(stats, scope.clone(), &by, now).unwrap_or_else(|error| {
+            full = Some(error);
+            stats.clone()
+        })
+    };
+    let stands = steer(&profiles, target, change).await.map_err(|error| failed(&error))?;
+    if let Some(full) = full {
+        return Err(Failure::new(Exit::Failed, full.to_string()));
+    }
+    let what = match &scope {
+        WindowScope::Profile => target.to_string(),
+        WindowScope::Model(model) => format!("{model} at {target}"),
+    };
+    let pauses: Vec<_> = stands.pauses().collect();
+    let shown = json!({ "target": target.to_string(), "paused": on, "pauses": pauses });
+    let text = if on {
+        format!("{what} is paused until it is resumed by hand")
+    } else {
+        format!("{what} is not paused")
+    };
+    cli.say(out, &shown, &text)
+}
+
+/// Changes the record of a profile or of a provider as a whole, durably.
+async fn steer<F>(profiles: &Profiles, target: &Target, change: F) -> Result<UsageStats, StoreError>
+where
+    F: FnMut(&UsageStats) -> UsageStats + Send,
+{
+    match target {
+        Target::Profile(profile) => profiles.steer_usage(profile, change).await,
+        Target::Provider(provider) => profiles.steer_provider_usage(provider, change).await,
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::usage::{UsageStats, Window, WindowSource};
 use failover_types::{FailoverReason, Timestamp};
+use std::sync::Arc;
 
 /// Joins two replicas of one record. Commutative, associative and idempotent: replicas that exchange records in any
 /// order agree in the end.
@@ -21,8 +22,8 @@ pub fn merge(a: &UsageStats, b: &UsageStats) -> UsageStats {
         std::cmp::Ordering::Equal => {
             next.take_counters(a);
             next.error_count = next.error_count.max(b.error_count);
-            for (reason, count) in &b.failure_counts {
-                let mine = next.failure_counts.entry(*reason).or_insert(0);
+            for (reason, count) in &*b.failure_counts {
+                let mine = Arc::make_mut(&mut next.failure_counts).entry(*reason).or_insert(0);
                 *mine = (*mine).max(*count);
             }
         }

@@ -4,6 +4,7 @@ use crate::usage::{UsageStats, Window, WindowClass, WindowScope, WindowSource};
 use failover_types::{FailoverReason, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Usage in flat fields. It holds one cooldown only: of several, the widest is shown, then the one that ends last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +81,7 @@ impl FlatUsage {
         for (text, count) in &self.failure_counts {
             match known(text) {
                 Some(reason) => {
-                    usage.failure_counts.insert(reason, *count);
+                    Arc::make_mut(&mut usage.failure_counts).insert(reason, *count);
                 }
                 None => unknown_reasons.push(text.clone()),
             }

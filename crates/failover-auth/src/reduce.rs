@@ -42,7 +42,7 @@ pub fn next_usage(
 fn with_room(stats: &UsageStats) -> UsageStats {
     let mut windows = Vec::with_capacity(stats.windows.len() + 1);
     windows.extend_from_slice(&stats.windows);
-    let (failure_counts, pauses) = (stats.failure_counts.clone(), stats.pauses.clone());
+    let (failure_counts, pauses) = (Arc::clone(&stats.failure_counts), stats.pauses.clone());
     UsageStats { windows, failure_counts, pauses, ..*stats }
 }
 
@@ -247,7 +247,7 @@ impl UsageStats {
         if self.error_count > 0 || !self.failure_counts.is_empty() {
             self.raise_epoch();
             self.error_count = 0;
-            self.failure_counts.clear();
+            self.failure_counts = Arc::default();
         }
     }
 
@@ -258,7 +258,7 @@ impl UsageStats {
         if self.find(now, |window| window.scope.covers(model)).is_none() {
             self.error_count = self.error_count.saturating_add(1);
         }
-        let count = self.failure_counts.entry(failure.reason).or_insert(0);
+        let count = Arc::make_mut(&mut self.failure_counts).entry(failure.reason).or_insert(0);
         *count = count.saturating_add(1);
         self.note_failure(now);
     }

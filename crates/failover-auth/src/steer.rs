@@ -51,7 +51,7 @@ fn forgive(stats: &mut UsageStats, now: Timestamp, which: impl Fn(FailoverReason
     stats.lift(now, |window| which(window.reason));
     if stats.failure_counts.keys().any(|reason| which(*reason)) {
         stats.raise_epoch();
-        stats.failure_counts.retain(|reason, _| !which(*reason));
+        Arc::make_mut(&mut stats.failure_counts).retain(|reason, _| !which(*reason));
         if stats.failure_counts.is_empty() {
             stats.error_count = 0;
         }

@@ -173,14 +173,19 @@ pub struct UsageStats {
     /// Consecutive errors, one per window: the rung of the ladder.
     pub(crate) error_count: u32,
     /// Windows opened since the last success, by reason.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) failure_counts: BTreeMap<FailoverReason, u32>,
+    /// Shared: most of what happens to a record leaves them as they are, and copies it.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) failure_counts: Arc<BTreeMap<FailoverReason, u32>>,
     /// When a failure last changed anything here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_failure_at: Option<Timestamp>,
     /// At most 32.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pauses: Vec<Pause>,
+}
+
+fn is_empty(counts: &Arc<BTreeMap<FailoverReason, u32>>) -> bool {
+    counts.is_empty()
 }
 
 impl Default for UsageStats {
@@ -191,7 +196,7 @@ impl Default for UsageStats {
             windows: Vec::new(),
             last_used: None,
             error_count: 0,
-            failure_counts: BTreeMap::new(),
+            failure_counts: Arc::default(),
             last_failure_at: None,
             pauses: Vec::new(),
         }

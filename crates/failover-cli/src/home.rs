@@ -81,19 +81,52 @@ pub(crate) async fn open_store() -> Result<SharedStore, StoreError> {
 
 /// A store that must be written to: there is no way around it.
 pub(crate) async fn must_open() -> Result<Arc<dyn KeyValue>, Failure> {
+    if let Some(shared) = shared().await {
+        return shared.map_err(|why| Failure::new(Exit::State, why));
+    }
     match open_store().await {
         Ok(store) => Ok(Arc::new(store)),
         Err(error) => Err(Failure::new(Exit::State, chain(&error))),
     }
 }
 
+/// Name of the variable that puts a store shared by machines in the place of the state directory's.
+const STORE_URL: &str = "FAILOVER_STORE_URL";
+
+/// The store that machines share, where one is named; its secrets are sealed with `FAILOVER_STORE_KEY`.
+#[cfg(feature = "store-redis")]
+async fn shared() -> Option<Result<Arc<dyn KeyValue>, String>> {
+    let url = variable(STORE_URL)?;
+    let key = variable(failover::credentials::STORE_KEY);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let store = failover::shared_store(&url, "failover", key.as_deref(), clock).await;
+    Some(store.map_err(|error| chain(&error)))
+}
+
+/// The store that machines share: this build knows none, and says so rather than use another one.
+#[cfg(not(feature = "store-redis"))]
+async fn shared() -> Option<Result<Arc<dyn KeyValue>, String>> {
+    variable(STORE_URL)?;
+    let why = format!(
+        "{STORE_URL} is set, and this build knows no shared store; build it with the feature store-redis"
+    );
+    Some(Err(why))
+}
+
 /// A store for an answer: one in memory and a warning, where the directory cannot be used.
 pub(crate) async fn open_or_memory() -> (Arc<dyn KeyValue>, Option<String>) {
+    let forgotten = |why: &str| format!("{why}; nothing is remembered this time");
+    let memory = || -> Arc<dyn KeyValue> { Arc::new(MemoryStore::new(Arc::new(SystemClock::new()))) };
+    match shared().await {
+        None => {}
+        Some(Ok(store)) => return (store, None),
+        Some(Err(why)) => return (memory(), Some(forgotten(&why))),
+    }
     match open_store().await {
         Ok(store) => (Arc::new(store), None),
         Err(error) => {
-            let warning = format!("{}; nothing is remembered this time", chain(&error));
-            (Arc::new(MemoryStore::new(Arc::new(SystemClock::new()))), Some(warning))
+            let warning = forgotten(&chain(&error));
+            (memory(), Some(warning))
         }
     }
 }

@@ -51,7 +51,8 @@ async fn secrets_are_sealed_and_every_machine_with_the_key_reads_them() {
     let pair = OAuth::new(provider, Secret::new(SECRET), Secret::new("sk-fixture-refresh"), T0);
     here.put(&id("a:key"), &secret(), T0).await.unwrap();
     here.put(&id("a:pair"), &Credential::OAuth(pair.clone()), T0).await.unwrap();
-    let renewed = OAuth { access: Secret::new("sk-fixture-new"), ..pair.clone() };
+    let mut renewed = pair.clone();
+    renewed.access = Secret::new("sk-fixture-new");
     let stands = here.replace_pair(&id("a:pair"), &pair, &renewed).await.unwrap();
     assert_eq!(stands.as_ref(), Some(&renewed));
     assert!(!everything(&store).await.contains("sk-fixture"));
@@ -106,9 +107,9 @@ async fn a_value_that_was_changed_or_moved_is_not_opened() {
     here.put(&id("a:key"), &secret(), T0).await.unwrap();
     let at = |name: &str| Key::new(&["agent", "main", "credential", name]).unwrap();
     let found = store.get(&at("a:key")).await.unwrap().unwrap();
-    let moved =
-        store.swap(&at("a:other"), Expect::Absent, Some(found.value.clone()), WriteOptions::durable());
-    drop(moved.await.unwrap());
+    let other = at("a:other");
+    let value = Some(found.value.clone());
+    drop(store.swap(&other, Expect::Absent, value, WriteOptions::durable()).await.unwrap());
     assert!(here.credential(&id("a:other")).await.is_err());
 
     let mut bytes = found.value.as_bytes().to_vec();

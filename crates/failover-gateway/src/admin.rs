@@ -286,8 +286,8 @@ async fn steer(
     now: Timestamp,
 ) -> Response<Body> {
     let engine = &state.engine;
-    let known = engine.profiles_by_provider().values().flatten().find(|known| known.as_str() == id);
-    let Some(id) = known else {
+    let mut known = engine.profiles_by_provider().into_values().flatten();
+    let Some(id) = known.find(|known| known.as_str() == id) else {
         return refused(ErrorKind::NotFound, format!("there is no profile {id:?}; see profiles"));
     };
     let window =

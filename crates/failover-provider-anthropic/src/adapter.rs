@@ -1,16 +1,18 @@
 //! The adapter: one attempt over HTTP.
 
 use crate::decode::Decoder;
+use crate::limits::Limits;
 use crate::look::Glancer;
 use crate::map::{TOOL_IDS, map};
 use async_trait::async_trait;
 use failover_classify::{ProviderRules, RuleTable};
 use failover_http::{Exchange, Passing, Target, TargetConfig, TargetError, receive, receive_native};
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Dialect, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, LimitProbe, Origin, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
+use std::sync::Arc;
 
 /// Where the API lives, its version included.
 pub const BASE_URL: &str = "https://api.anthropic.com/v1";
@@ -26,7 +28,7 @@ const RULES: RuleTable = RuleTable::new("anthropic-messages", &[]);
 /// The Messages API of one provider.
 #[derive(Debug)]
 pub struct Anthropic {
-    target: Target,
+    target: Arc<Target>,
 }
 
 impl Anthropic {
@@ -36,7 +38,7 @@ impl Anthropic {
     ///
     /// [`TargetError`] says what is wrong with the address or the headers.
     pub fn new(id: ProviderId, config: TargetConfig) -> Result<Self, TargetError> {
-        Ok(Self { target: config.build(id, BASE_URL)? })
+        Ok(Self { target: Arc::new(config.build(id, BASE_URL)?) })
     }
 }
 
@@ -87,5 +89,9 @@ impl ProviderAdapter for Anthropic {
             return receive_native(exchange, self.id(), status, decoder, Glancer::default(), passing).await;
         }
         receive(exchange, self.id(), status, decoder, head, request.stream).await
+    }
+
+    fn limit_probe(&self) -> Option<Arc<dyn LimitProbe>> {
+        Some(Arc::new(Limits::new(Arc::clone(&self.target))))
     }
 }

@@ -11,6 +11,7 @@
 
 mod adapter;
 mod decode;
+mod limits;
 mod look;
 mod map;
 

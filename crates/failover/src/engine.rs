@@ -252,10 +252,17 @@ impl EngineBuilder {
         named.sort();
         named.dedup();
         let mut built_in = Providers::new(&loaded.config, &environment);
-        let mut made = own;
+        let (mut made, mut unused) = (own, Vec::new());
         for provider in named.iter().cloned() {
             if made.iter().all(|adapter| *adapter.id() != provider) {
-                made.extend(built_in.adapter(&provider)?);
+                match built_in.adapter(&provider) {
+                    Ok(adapter) => made.extend(adapter),
+                    // Nobody asks it: a credential that is kept for later stops no turn.
+                    Err(error) if !settings::is_asked(&loaded.config, &chain, &provider) => {
+                        unused.push(error.to_string());
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         let classifier = settings::classifier_with(&loaded, &made)?;
@@ -280,7 +287,8 @@ impl EngineBuilder {
             profiles.clone(),
             Arc::clone(&clock),
         );
-        let Read { roster, origins, warnings } = reader.first().await;
+        let Read { roster, origins, mut warnings } = reader.first().await;
+        warnings.append(&mut unused);
         let secrets = Secrets::new(Arc::clone(&clock)).environment(environment);
         let classifier = Arc::new(classifier);
         let judge: Judge = {

@@ -26,6 +26,8 @@ mod providers;
 mod roster;
 mod route;
 mod settings;
+#[cfg(feature = "store-redis")]
+mod shared;
 
 pub use accounts::{Account, Probed, ProbedEnd};
 pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn, TurnExplanation};
@@ -34,6 +36,9 @@ pub use route::Route;
 pub use settings::{
     SettingsError, chain_config, classifier, configured_profiles, cooldown_policy, run_policy,
 };
+
+#[cfg(feature = "store-redis")]
+pub use shared::{SharedStoreError, shared_store};
 
 pub use failover_auth as auth;
 pub use failover_chain as chain;
@@ -58,6 +63,8 @@ pub use failover_provider_google as provider_google;
 pub use failover_provider_ollama as provider_ollama;
 #[cfg(feature = "provider-openai")]
 pub use failover_provider_openai as provider_openai;
+#[cfg(feature = "store-redis")]
+pub use failover_store_redis as store_redis;
 #[cfg(feature = "store-sled")]
 pub use failover_store_sled as store_sled;
 

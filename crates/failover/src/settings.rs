@@ -312,16 +312,26 @@ pub(crate) fn providers(loaded: &Loaded, chain: &ChainConfig) -> Vec<ProviderId>
     let config = &loaded.config;
     let mut ids: Vec<ProviderId> = config.models.providers.keys().cloned().collect();
     ids.extend(config.auth.profiles.values().map(|profile| profile.provider.clone()));
+    ids.extend(asked(config, chain));
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// Whether the config says how a provider is reached, or a turn may ask it.
+pub(crate) fn is_asked(config: &Config, chain: &ChainConfig, provider: &ProviderId) -> bool {
+    config.models.providers.contains_key(provider) || asked(config, chain).contains(provider)
+}
+
+/// Providers that a turn may ask: those of the chain's models, and of the gateway's routes.
+pub(crate) fn asked(config: &Config, chain: &ChainConfig) -> Vec<ProviderId> {
     let settings = [&chain.defaults, &chain.agent, &chain.image];
     let written = settings.iter().flat_map(|it| it.primary.iter().chain(it.fallbacks.references()));
     let rescues = chain.on_context_overflow.references().iter().chain(chain.on_content_refusal.references());
     let routes = config.gateway.routes.values().flat_map(|route| &route.chain).map(Reference::new);
     let routes: Vec<Reference> = routes.collect();
     let models = written.chain(rescues).chain(&routes).filter_map(|reference| chain.read(reference).ok());
-    ids.extend(models.map(|selector| selector.model.provider().clone()));
-    ids.sort();
-    ids.dedup();
-    ids
+    models.map(|selector| selector.model.provider().clone()).collect()
 }
 
 /// Whether the config says that a provider's calls need a key: it names one, in either place.

@@ -26,13 +26,14 @@ pub(super) async fn look(loaded: &Loaded, engine: &Engine, warnings: &[String], 
     }
     let secrets = Secrets::new(Arc::new(SystemClock::new()));
     let references = references(loaded);
-    let mut profiles: Vec<&ProfileId> = engine.profiles_by_provider().values().flatten().collect();
+    let by_provider = engine.profiles_by_provider();
+    let mut profiles: Vec<&ProfileId> = by_provider.values().flatten().collect();
     profiles.sort();
     for profile in profiles {
         one(profile, &references, engine, &secrets, findings).await;
     }
     for provider in named_providers(loaded, engine) {
-        let known = engine.profiles_by_provider().get(&provider).is_some_and(|profiles| !profiles.is_empty());
+        let known = by_provider.get(&provider).is_some_and(|profiles| !profiles.is_empty());
         if !known && !warnings.iter().any(|warning| warning.contains(provider.as_str())) {
             let what = format!("{provider} has no credential, and its models cannot be tried");
             findings.problem(

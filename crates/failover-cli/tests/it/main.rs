@@ -7,11 +7,13 @@
     reason = "test helpers"
 )]
 
+mod auth;
 mod bad_input;
 mod classify;
 mod demo;
 #[cfg(unix)]
 mod doctor;
+mod import;
 mod readme;
 mod run;
 #[cfg(unix)]

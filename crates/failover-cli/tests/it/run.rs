@@ -93,6 +93,12 @@ fn a_model_that_is_named_is_asked_strictly() {
     let unknown = world.run(&["run", "--model", "first/one@first:nobody", "hi"]);
     assert_eq!(unknown.code, Some(5), "{unknown:?}");
     assert!(unknown.err.contains("no credential"), "{unknown:?}");
+    // One that is there and that the order leaves out is not called missing.
+    world.config("first: ['first:a']");
+    let unlisted = world.run(&["run", "--model", "first/one@first:b", "hi"]);
+    assert_eq!(unlisted.code, Some(5), "{unlisted:?}");
+    assert!(unlisted.err.contains("does not list it"), "{unlisted:?}");
+    assert!(!unlisted.err.contains("no credential"), "{unlisted:?}");
 }
 
 // spec: U-1

@@ -114,9 +114,14 @@ impl Found {
                 } else {
                     "failover reads this in another form"
                 };
-                if take_out(&mut config, &fault.path) {
+                // A profile of an unknown kind is not one of the usual kind.
+                let place = match fault.path.strip_suffix(".mode") {
+                    Some(profile) if profile.starts_with("auth.profiles.") => profile.to_owned(),
+                    _ => fault.path,
+                };
+                if take_out(&mut config, &place) {
                     mended = true;
-                    self.leave(path, fault.path, why);
+                    self.leave(path, place, why);
                     // Places behind this one in a list have moved.
                     break;
                 }

@@ -5,7 +5,6 @@ use super::{
     AfterWait, AttemptKind, AttemptStep, Chosen, DecisionKind, Held, Here, LeaseAnswer, LeaseKind, Next,
     Plan, Skip, Slot, Slots, Standing, State, StepOutcome, Visit, WaitStep, What,
 };
-use failover_auth::LeftOutReason;
 use failover_types::{FailoverReason, Lane, ProfileId, ProviderId, Timestamp};
 use std::time::Duration;
 

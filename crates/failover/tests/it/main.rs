@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod accounts;
 mod common;
 mod engine;
 #[cfg(all(unix, feature = "store-sled"))]

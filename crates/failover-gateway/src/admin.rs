@@ -307,12 +307,12 @@ async fn steer(
     };
     match verb {
         "clear" | "pause" | "resume" => {}
-        "probe" => return probe(state, id, order, now).await,
+        "probe" => return probe(state, &id, order, now).await,
         _ => return refused(ErrorKind::NotFound, "clear, pause, resume or probe"),
     }
     // What only this process knows so far must not come back over what is decided now.
     engine.flush().await;
-    let changed = engine.profiles().steer_usage(id, change).await;
+    let changed = engine.profiles().steer_usage(&id, change).await;
     if full {
         return refused(
             ErrorKind::InvalidRequest,
@@ -322,7 +322,7 @@ async fn steer(
     match changed {
         Ok(usage) => {
             engine.runner().health().learn(&Subject::Profile(id.clone()), &usage, now);
-            done(&profile(engine, id, id.provider(), now))
+            done(&profile(engine, &id, id.provider(), now))
         }
         Err(error) => refused(ErrorKind::Server, error.to_string()),
     }

@@ -280,13 +280,8 @@ impl EngineBuilder {
         }
 
         let user_pin = settings::user_pin(&loaded.config);
-        let reader = Reader::new(
-            loaded,
-            named,
-            Arc::clone(&environment),
-            profiles.clone(),
-            Arc::clone(&clock),
-        );
+        let reader =
+            Reader::new(loaded, named, Arc::clone(&environment), profiles.clone(), Arc::clone(&clock));
         let Read { roster, origins, mut warnings } = reader.first().await;
         warnings.append(&mut unused);
         let secrets = Secrets::new(Arc::clone(&clock)).environment(environment);

@@ -65,15 +65,17 @@ fn json(text: &str) -> String {
     serde_json::json!({ "error": { "message": text } }).to_string()
 }
 
+type Wrap = fn(&str) -> String;
+
 /// The ways of wrapping, by name.
-fn wrappings() -> Vec<(&'static str, fn(&str) -> String)> {
+fn wrappings() -> Vec<(&'static str, Wrap)> {
     vec![
         ("prefix of an SDK", |text| format!("Error: {text}")),
         ("JSON in a string", json),
         ("JSON in a string, twice", |text| json(&json(text))),
         ("JSON in a string, three times", |text| json(&json(&json(text)))),
         ("frame of a stream", |text| format!("event: error\ndata: {}\n\n", json(text))),
-        ("indentation", |text| text.lines().map(|line| format!("\n    {line}")).collect::<String>() + "\n"),
+        ("indentation", |text| format!("\n    {}\n", text.replace('\n', "\n    "))),
         ("flattened chain of causes", |text| format!("Request failed | cause: {text}")),
         ("stack trace", |text| format!("{text}\n    at async run (/app/index.js:10:15)")),
     ]
@@ -89,7 +91,7 @@ fn wrapping_keeps_the_meaning_of_every_case() {
         let whole = row(&classifier, &plain)
             .is_none_or(|row| row.matcher.facts.iter().any(|fact| OF_THE_WHOLE.contains(fact)));
         // What is no failure may become one by a prefix that says that it is one.
-        if plain.reason == FailoverReason::Unclassified || whole && plain.evidence.span.is_none() || whole {
+        if plain.reason == FailoverReason::Unclassified || whole {
             continue;
         }
         for (how, wrap) in wrappings() {

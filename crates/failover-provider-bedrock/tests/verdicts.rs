@@ -49,173 +49,152 @@ async fn failure(step: Step, stream: bool) -> AttemptFailure {
     }
 }
 
+type Case = (&'static str, Step, FailoverReason);
+
+/// Refusals: name, status, the API's type, its words.
+const REFUSED: &[(&str, u16, &str, &str, FailoverReason)] = &[
+    (
+        "throttled",
+        429,
+        "ThrottlingException",
+        "Too many requests, please wait before trying again.",
+        RateLimit,
+    ),
+    ("tokens", 429, "ThrottlingException", "Too many tokens, please wait before trying again.", RateLimit),
+    (
+        "quota",
+        400,
+        "ServiceQuotaExceededException",
+        "Your request exceeds the service quota for your account.",
+        RateLimit,
+    ),
+    (
+        "not ready",
+        429,
+        "ModelNotReadyException",
+        "The model is not ready to serve inference requests.",
+        Overloaded,
+    ),
+    (
+        "unavailable",
+        503,
+        "ServiceUnavailableException",
+        "Bedrock is unable to process your request.",
+        ServerError,
+    ),
+    ("internal", 500, "InternalServerException", UNEXPECTED, ServerError),
+    ("model error", 424, "ModelErrorException", UNEXPECTED, ServerError),
+    (
+        "model timeout",
+        408,
+        "ModelTimeoutException",
+        "Model has timed out in processing the request.",
+        Timeout,
+    ),
+    (
+        "signature",
+        403,
+        "InvalidSignatureException",
+        "The request signature we calculated does not match the signature you provided.",
+        Auth,
+    ),
+    (
+        "expired token",
+        403,
+        "ExpiredTokenException",
+        "The security token included in the request is expired",
+        Auth,
+    ),
+    (
+        "unknown token",
+        403,
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid.",
+        Auth,
+    ),
+    (
+        "no access to the model",
+        403,
+        "AccessDeniedException",
+        "You don't have access to the model with the specified model ID.",
+        ModelNotFound,
+    ),
+    ("wrong model", 400, "ValidationException", "The provided model identifier is invalid.", ModelNotFound),
+    (
+        "on demand",
+        400,
+        "ValidationException",
+        "Invocation of model ID m with on-demand throughput isn't supported. Retry your request with the ID or ARN of an inference profile that contains this model.",
+        ModelNotFound,
+    ),
+    ("no tools", 400, "ValidationException", "This model doesn't support tool use.", ModelNotFound),
+    ("too long", 400, "ValidationException", "Input is too long for requested model.", ContextOverflow),
+    (
+        "order of turns",
+        400,
+        "ValidationException",
+        "A conversation must alternate between user and assistant roles.",
+        Format,
+    ),
+];
+
+/// Exceptions in a stream, after so many pieces of content.
+const EXCEPTIONS: &[(&str, &str, &str, usize, FailoverReason)] = &[
+    (
+        "throttled in the stream",
+        "ThrottlingException",
+        "Too many tokens, please wait before trying again.",
+        0,
+        RateLimit,
+    ),
+    (
+        "throttled after content",
+        "ThrottlingException",
+        "Too many tokens, please wait before trying again.",
+        1,
+        RateLimit,
+    ),
+    (
+        "unavailable after content",
+        "ServiceUnavailableException",
+        "Bedrock is unable to process your request.",
+        1,
+        ServerError,
+    ),
+    ("internal after content", "InternalServerException", UNEXPECTED, 1, ServerError),
+    ("model stream error", "ModelStreamErrorException", UNEXPECTED, 1, ServerError),
+    (
+        "too long in the stream",
+        "ValidationException",
+        "Input is too long for requested model.",
+        0,
+        ContextOverflow,
+    ),
+];
+
+const UNEXPECTED: &str =
+    "The system encountered an unexpected error during processing. Try again your request.";
+
 // spec: P-4, C-3, C-8, C-13, C-14, C-15, C-18
-fn cases() -> Vec<(&'static str, Step, FailoverReason)> {
-    vec![
-        (
-            "throttled",
-            error(429, "ThrottlingException", "Too many requests, please wait before trying again."),
-            RateLimit,
-        ),
-        (
-            "tokens",
-            error(429, "ThrottlingException", "Too many tokens, please wait before trying again."),
-            RateLimit,
-        ),
-        (
-            "quota",
-            error(
-                400,
-                "ServiceQuotaExceededException",
-                "Your request exceeds the service quota for your account.",
-            ),
-            RateLimit,
-        ),
-        (
-            "not ready",
-            error(429, "ModelNotReadyException", "The model is not ready to serve inference requests."),
-            Overloaded,
-        ),
-        (
-            "unavailable",
-            error(503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
-            ServerError,
-        ),
-        (
-            "internal",
-            error(
-                500,
-                "InternalServerException",
-                "The system encountered an unexpected error during processing. Try again your request.",
-            ),
-            ServerError,
-        ),
-        (
-            "model error",
-            error(
-                424,
-                "ModelErrorException",
-                "The system encountered an unexpected error during processing. Try again your request.",
-            ),
-            ServerError,
-        ),
-        (
-            "model timeout",
-            error(408, "ModelTimeoutException", "Model has timed out in processing the request."),
-            Timeout,
-        ),
-        (
-            "signature",
-            error(
-                403,
-                "InvalidSignatureException",
-                "The request signature we calculated does not match the signature you provided.",
-            ),
-            Auth,
-        ),
-        (
-            "expired token",
-            error(403, "ExpiredTokenException", "The security token included in the request is expired"),
-            Auth,
-        ),
-        (
-            "unknown token",
-            error(
-                403,
-                "UnrecognizedClientException",
-                "The security token included in the request is invalid.",
-            ),
-            Auth,
-        ),
-        (
-            "no access to the model",
-            error(
-                403,
-                "AccessDeniedException",
-                "You don't have access to the model with the specified model ID.",
-            ),
-            ModelNotFound,
-        ),
-        (
-            "wrong model",
-            error(400, "ValidationException", "The provided model identifier is invalid."),
-            ModelNotFound,
-        ),
-        (
-            "on demand",
-            error(
-                400,
-                "ValidationException",
-                "Invocation of model ID m with on-demand throughput isn't supported. Retry your request with the ID or ARN of an inference profile that contains this model.",
-            ),
-            ModelNotFound,
-        ),
-        (
-            "no tools",
-            error(400, "ValidationException", "This model doesn't support tool use."),
-            ModelNotFound,
-        ),
-        (
-            "too long",
-            error(400, "ValidationException", "Input is too long for requested model."),
-            ContextOverflow,
-        ),
-        (
-            "order of turns",
-            error(
-                400,
-                "ValidationException",
-                "A conversation must alternate between user and assistant roles.",
-            ),
-            Format,
-        ),
-        (
-            "throttled in the stream",
-            exception("ThrottlingException", "Too many tokens, please wait before trying again.", 0),
-            RateLimit,
-        ),
-        (
-            "throttled after content",
-            exception("ThrottlingException", "Too many tokens, please wait before trying again.", 1),
-            RateLimit,
-        ),
-        (
-            "unavailable after content",
-            exception("ServiceUnavailableException", "Bedrock is unable to process your request.", 1),
-            ServerError,
-        ),
-        (
-            "internal after content",
-            exception(
-                "InternalServerException",
-                "The system encountered an unexpected error during processing.",
-                1,
-            ),
-            ServerError,
-        ),
-        (
-            "model stream error",
-            exception(
-                "ModelStreamErrorException",
-                "The system encountered an unexpected error during processing.",
-                1,
-            ),
-            ServerError,
-        ),
-        (
-            "too long in the stream",
-            exception("ValidationException", "Input is too long for requested model.", 0),
-            ContextOverflow,
-        ),
+fn cases() -> Vec<Case> {
+    let refused = REFUSED
+        .iter()
+        .map(|(name, status, kind, message, reason)| (*name, error(*status, kind, message), *reason));
+    let exceptions = EXCEPTIONS
+        .iter()
+        .map(|(name, kind, message, after, reason)| (*name, exception(kind, message, *after), *reason));
+    let ended = |word: &str| Answer::blank().finish(word).into();
+    let others = [
         ("cut after content", Answer::text(["one", "two"]).cut_after(1).into(), Timeout),
         ("page", Step::html(502, "Bad Gateway"), ServerError),
-        ("guardrail", Answer::blank().finish("guardrail_intervened").into(), ContentRefusal),
-        ("filtered", Answer::blank().finish("content_filter").into(), ContentRefusal),
-        ("malformed call", Answer::blank().finish("malformed_tool_use").into(), EmptyResponse),
-        ("malformed output", Answer::blank().finish("malformed_model_output").into(), EmptyResponse),
+        ("guardrail", ended("guardrail_intervened"), ContentRefusal),
+        ("filtered", ended("content_filter"), ContentRefusal),
+        ("malformed call", ended("malformed_tool_use"), EmptyResponse),
+        ("malformed output", ended("malformed_model_output"), EmptyResponse),
         ("blank", Answer::blank().into(), EmptyResponse),
         ("no reason, no content", Answer::no_choices().into(), EmptyResponse),
-    ]
+    ];
+    refused.chain(exceptions).chain(others).collect()
 }
 
 #[tokio::test]

@@ -398,12 +398,12 @@ fn generation(model: &str) -> u32 {
 fn thinking(model: &str, effort: Effort) -> Option<Value> {
     let flash = model.contains("flash");
     if model.contains("gemini-2.5") {
-        let budget = match effort {
+        let budget = match (effort.as_str(), flash) {
+            ("none", true) => 0,
             // The others cannot stop thinking.
-            Effort::None if flash => 0,
-            Effort::None => return None,
-            Effort::Medium => 8_192,
-            Effort::High => 24_576,
+            ("none", false) => return None,
+            ("medium", _) => 8_192,
+            ("high", _) => 24_576,
             _ => 1_024,
         };
         return Some(json!({"thinkingBudget": budget}));
@@ -411,11 +411,11 @@ fn thinking(model: &str, effort: Effort) -> Option<Value> {
     if generation(model) < 3 {
         return None;
     }
-    let level = match effort {
-        Effort::None => return None,
-        Effort::Minimal if flash => "minimal",
-        Effort::Medium if flash => "medium",
-        Effort::Medium | Effort::High => "high",
+    let level = match (effort.as_str(), flash) {
+        ("none", _) => return None,
+        ("minimal", true) => "minimal",
+        ("medium", true) => "medium",
+        ("medium" | "high", _) => "high",
         _ => "low",
     };
     Some(json!({"thinkingLevel": level}))

@@ -1,4 +1,4 @@
-//! Chat completions: OpenAI, and every server that speaks its dialect.
+//! Chat completions: OpenAI, and every server that speaks its dialect. And OpenAI's Responses API: [`Responses`].
 //!
 //! What differs between servers is data: one row of [`Facts`] each. A server without a row gets the plainest one.
 //!

@@ -81,9 +81,12 @@ fn calls_are_told_apart_by_their_blocks() {
     ]);
     let calls: Vec<_> = events
         .iter()
-        .filter_map(|event| match event {
-            ReplyEvent::ToolCall(call) => Some((call.index, call.arguments.as_str())),
-            _ => None,
+        .filter_map(|event| {
+            if let ReplyEvent::ToolCall(call) = event {
+                Some((call.index, call.arguments.as_str()))
+            } else {
+                None
+            }
         })
         .collect();
     assert_eq!(calls, [(0, ""), (0, "{}"), (1, ""), (1, "[]")]);

@@ -55,9 +55,12 @@ fn calls_get_ids_that_no_other_answer_gives() {
     ]);
     let calls: Vec<_> = events
         .iter()
-        .filter_map(|event| match event {
-            ReplyEvent::ToolCall(call) => Some((call.index, call.id.as_deref()?, call.arguments.as_str())),
-            _ => None,
+        .filter_map(|event| {
+            if let ReplyEvent::ToolCall(call) = event {
+                Some((call.index, call.id.as_deref()?, call.arguments.as_str()))
+            } else {
+                None
+            }
         })
         .collect();
     assert_eq!(calls, [(0, "call_r1_0", "{\"at\": 1}"), (1, "own", "{}"), (2, "call_r1_2", "{\"at\": 1}")]);

@@ -87,7 +87,7 @@ impl Decoder {
                 }
             }
             "function_call" if self.calls.contains_key(&at) => {
-                self.all_arguments(at, item.arguments, answered)
+                self.all_arguments(at, item.arguments, answered);
             }
             "function_call" => self.begin_call(at, &item, answered),
             REASONING => {
@@ -97,7 +97,11 @@ impl Decoder {
                 }
                 let proof = Opaque::new(self.origin.clone(), REASONING, raw.clone());
                 let proof = ReplyEvent::ReasoningProof(proof);
-                if self.content { self.say(proof, answered) } else { self.held.push(proof) }
+                if self.content {
+                    self.say(proof, answered);
+                } else {
+                    self.held.push(proof);
+                }
             }
             // What the API's own tools say goes back as it came.
             kind => {

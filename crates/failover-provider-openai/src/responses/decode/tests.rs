@@ -72,9 +72,8 @@ fn arguments_come_once_however_they_are_sent() {
         let text: String = read(&data)
             .0
             .iter()
-            .filter_map(|event| match event {
-                ReplyEvent::ToolCall(call) => Some(call.arguments.as_str()),
-                _ => None,
+            .filter_map(|event| {
+                if let ReplyEvent::ToolCall(call) = event { Some(call.arguments.as_str()) } else { None }
             })
             .collect();
         assert_eq!(text, "{}", "{data:?}");

@@ -80,7 +80,7 @@ impl Decoder {
             }
             Block { tool_use: Some(call), .. } => {
                 let input = call.input.as_ref().map_or("{}", Json::as_str);
-                self.begin_call(None, call.tool_use_id, call.name, input, answered);
+                self.begin_call(None, call.id, call.name, input, answered);
             }
             Block { reasoning_content: Some(Reasoning { reasoning_text: Some(reasoning), .. }), .. } => {
                 if !reasoning.text.is_empty() {
@@ -140,13 +140,7 @@ impl Decode for Decoder {
         match kind {
             "contentBlockStart" => {
                 if let Some(call) = event.start.and_then(|start| start.tool_use) {
-                    self.begin_call(
-                        Some(event.content_block_index),
-                        call.tool_use_id,
-                        call.name,
-                        "",
-                        answered,
-                    );
+                    self.begin_call(Some(event.content_block_index), call.id, call.name, "", answered);
                 }
             }
             "contentBlockDelta" => {

@@ -48,7 +48,8 @@ impl Login {
                 &exported.access_key_id,
                 &exported.secret_access_key,
                 exported.session_token.as_deref(),
-            );
+            )
+            .map(Login::Keys);
         }
         // Access key ids of users and of roles begin like this (IAM user guide, "IAM identifiers"); API keys do not.
         if !["AKIA", "ASIA"].iter().any(|prefix| secret.starts_with(prefix)) {
@@ -57,7 +58,7 @@ impl Login {
         let (access, rest) = secret.split_once(':').ok_or(NoLogin)?;
         let (secret, session) =
             rest.split_once(':').map_or((rest, None), |(secret, token)| (secret, Some(token)));
-        Keys::new(access, secret, session)
+        Keys::new(access, secret, session).map(Login::Keys)
     }
 
     /// Everything in it that must not come back.
@@ -71,12 +72,12 @@ impl Login {
 }
 
 impl Keys {
-    fn new(access: &str, secret: &str, session: Option<&str>) -> Result<Login, NoLogin> {
+    fn new(access: &str, secret: &str, session: Option<&str>) -> Result<Self, NoLogin> {
         if access.is_empty() || secret.is_empty() {
             return Err(NoLogin);
         }
         let session = session.filter(|token| !token.is_empty()).map(Secret::new);
-        Ok(Login::Keys(Self { access: access.to_owned(), secret: Secret::new(secret), session }))
+        Ok(Self { access: access.to_owned(), secret: Secret::new(secret), session })
     }
 }
 

@@ -54,7 +54,7 @@ mod tests {
     use test_case::test_case;
 
     /// Of the published test suite for Signature Version 4: its requests are dated 2015-08-30T12:36:00Z.
-    const WHEN: Duration = Duration::from_secs(1_440_938_160);
+    const WHEN: Duration = Duration::from_mins(24_015_636);
     const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
     const TOKEN: &str = "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267";
 

@@ -51,7 +51,8 @@ pub(crate) struct Block {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ToolUse {
-    pub(crate) tool_use_id: Option<String>,
+    #[serde(rename = "toolUseId")]
+    pub(crate) id: Option<String>,
     pub(crate) name: Option<String>,
     pub(crate) input: Option<Json>,
 }

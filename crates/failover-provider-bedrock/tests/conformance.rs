@@ -1,5 +1,5 @@
 //! The published suite, and what only this adapter does, over real sockets.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod verify;
 

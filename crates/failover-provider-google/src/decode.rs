@@ -50,17 +50,14 @@ impl Decoder {
                     self.say(event, answered);
                 }
             }
-            (None, Some(text)) if text.is_empty() => match proof {
-                None => {}
-                Some(_) => {
-                    let kept = ReplyEvent::Opaque(self.opaque(SIGNATURE, raw.clone()));
-                    if self.content {
-                        self.say(kept, answered);
-                    } else {
-                        self.held.push(kept);
-                    }
+            (None, Some(text)) if text.is_empty() => {
+                let kept = ReplyEvent::Opaque(self.opaque(SIGNATURE, raw.clone()));
+                match (proof, self.content) {
+                    (None, _) => {}
+                    (Some(_), true) => self.say(kept, answered),
+                    (Some(_), false) => self.held.push(kept),
                 }
-            },
+            }
             (None, Some(text)) if part.thought => {
                 self.say(ReplyEvent::Reasoning(text), answered);
                 if let Some(proof) = proof {
@@ -136,16 +133,14 @@ impl Decode for Decoder {
         if event.event == "error" {
             return Err(Fault::Error(data.to_owned()));
         }
-        match serde_json::from_str::<Body>(data) {
-            Ok(body) => self.body(data, body, answered),
-            Err(_) => {
-                // `[DONE]` is none of this API's; gateways in between add it.
-                if data != "[DONE]" {
-                    tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
-                }
-                Ok(())
-            }
+        if let Ok(body) = serde_json::from_str::<Body>(data) {
+            return self.body(data, body, answered);
         }
+        // `[DONE]` is none of this API's; gateways in between add it.
+        if data != "[DONE]" {
+            tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
+        }
+        Ok(())
     }
 
     /// An answer, or a list of the pieces of one: what a stream becomes where a proxy drops `alt=sse`.

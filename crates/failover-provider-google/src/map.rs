@@ -208,12 +208,12 @@ impl Mapper<'_> {
                     continue;
                 }
             };
-            parts.push(signed(fields, waiting.take())?);
+            parts.push(signed(fields, waiting.take().as_ref())?);
         }
         if let Some(signature) = waiting {
             let mut fields = Fields::default();
             fields.put("text", "")?;
-            parts.push(signed(fields, Some(signature))?);
+            parts.push(signed(fields, Some(&signature))?);
         }
         if message.role == Role::System {
             self.system.extend(parts);
@@ -279,25 +279,19 @@ impl Mapper<'_> {
             }
         }
         let text = texts.join("\n");
-        let name = match self.names.get(&result.call_id) {
-            Some(name) => name.clone(),
-            None => {
-                self.lose("the name of a tool result without its call", LossReason::NoPlace);
-                result.call_id.clone()
-            }
-        };
+        let name = self.names.get(&result.call_id).cloned();
+        if name.is_none() {
+            self.lose("the name of a tool result without its call", LossReason::NoPlace);
+        }
+        let name = name.unwrap_or_else(|| result.call_id.clone());
         let mut inner = Fields::default();
         if self.service == Service::Gemini {
             inner.put("id", &self.ids.get(&result.call_id))?;
         }
         inner.put("name", &name)?;
-        match object(&text).filter(|_| !result.is_error) {
-            Some(object) => inner.put("response", &object)?,
-            None => {
-                let key = if result.is_error { "error" } else { "output" };
-                inner.put("response", &json!({key: text}))?;
-            }
-        }
+        let key = if result.is_error { "error" } else { "output" };
+        let object = object(&text).filter(|_| !result.is_error);
+        inner.put("response", &object.map_or_else(|| Json::of(&json!({key: text})), Ok)?)?;
         let mut fields = Fields::default();
         fields.put("functionResponse", &inner)?;
         Json::of(&fields)
@@ -358,8 +352,8 @@ impl Mapper<'_> {
     }
 }
 
-fn signed(mut fields: Fields, signature: Option<Json>) -> Result<Json, JsonError> {
-    fields.put_some(SIGNATURE, signature.as_ref())?;
+fn signed(mut fields: Fields, signature: Option<&Json>) -> Result<Json, JsonError> {
+    fields.put_some(SIGNATURE, signature)?;
     Json::of(&fields)
 }
 

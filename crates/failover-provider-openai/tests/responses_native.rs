@@ -65,7 +65,7 @@ async fn the_callers_words_go_out_and_the_providers_come_back(word: &str, finish
         (Some(Dialect::OpenAiResponses), Some("resp_scripted"))
     );
     let frames = frames(stream).await;
-    assert_eq!(upstream.log()[0].body, BODY.replace("route", "m"));
+    assert_eq!(upstream.log().first().unwrap().body, BODY.replace("route", "m"));
     let text = passed(&frames);
     assert!(text.starts_with("event: response.created\n") && text.contains("c2VhbGVk"), "{text}");
     let ends = ["response.completed", "response.incomplete"];

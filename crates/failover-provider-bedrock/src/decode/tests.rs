@@ -124,8 +124,9 @@ fn recorded(name: &str, text: &str) -> String {
             decoder.event(&event, &mut answered).unwrap();
         }
     }
-    let events: String = answered.ready.iter().map(|event| format!("{event:?}\n")).collect();
-    format!("{:?}\n{events}{:?}, done {}", answered.head, answered.finish, answered.done)
+    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
+    let events = events.join("\n");
+    format!("{:?}\n{events}\n{:?}, done {}", answered.head, answered.finish, answered.done)
 }
 
 // spec: P-5

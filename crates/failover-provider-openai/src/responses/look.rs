@@ -95,7 +95,10 @@ impl Look for Glancer {
         let content = match kind {
             "response.output_item.added" => call,
             "response.output_item.done" => event.item.as_ref().is_some_and(Self::says),
-            _ => kind.rsplit('.').next() == Some("delta") && event.delta.is_some_and(|delta| delta.get() != "\"\""),
+            _ => {
+                kind.rsplit('.').next() == Some("delta")
+                    && event.delta.is_some_and(|delta| delta.get() != "\"\"")
+            }
         };
         Ok(if content { Glance::Content } else { Glance::Other })
     }

@@ -2,6 +2,7 @@
 
 use crate::new;
 use crate::run::{Faults, Outcome, cargo, check, files, root};
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -57,7 +58,8 @@ fn packaged(place: &Path) -> Outcome {
         let mut tar = Command::new("tar");
         tar.arg("-xzf").arg(&archive).arg("-C").arg(&crates);
         check(tar)?;
-        patch.push_str(&format!("{name} = {{ path = \"../crates/{name}-{version}\" }}\n"));
+        // Writing to a string does not fail.
+        let _ = writeln!(patch, "{name} = {{ path = \"../crates/{name}-{version}\" }}");
     }
     let home = place.join("acme");
     for file in files()?.iter().filter(|file| file.starts_with(EXAMPLE)) {

@@ -25,6 +25,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{account|access} .. {deleted or deactivated|has been terminated}",
         "your access was terminated",
         "access has been disabled for {this|your} account",
+        "{your|the} .. access {has been|was} suspended",
         "access {has been|was} {terminated|permanently revoked}",
         "permission denied: consumer .. has been suspended",
         "banned from {using|accessing}",

@@ -61,8 +61,12 @@ fn strings(args: &[&str]) -> Vec<String> {
 pub(crate) fn main(args: &[String]) -> Outcome {
     let quick = args.iter().any(|arg| arg == "--quick");
     let (rounds, millis) = if quick { (1, 1_000) } else { (5, 2_000) };
-    check(cargo(&["build", "--release", "--quiet", "-p", "failover-cli", "-p", "xtask"]))?;
-    let release = root().join("target/release");
+    let release = if let Ok(built) = super::text(args, "--built") {
+        PathBuf::from(built)
+    } else {
+        check(cargo(&["build", "--release", "--quiet", "-p", "failover-cli", "-p", "xtask"]))?;
+        root().join("target/release")
+    };
     let tool = release.join("xtask");
     let home = root().join("target/bench-gateway");
     fs::create_dir_all(&home).map_err(|error| io("target", error))?;

@@ -11,7 +11,7 @@ use crate::run::{Faults, Outcome};
 
 /// What can be measured, and the parts that measurements run as processes of their own.
 const BENCHES: &[(&str, &str, crate::Command)] = &[
-    ("gateway", "the gateway against a bare proxy and nginx: [--quick]", gateway::main),
+    ("gateway", "the gateway against a bare proxy and nginx: [--quick] [--built DIR]", gateway::main),
     ("upstream", "(part) a scripted upstream", upstream::main),
     ("proxy", "(part) a proxy that only forwards", proxy::main),
     ("load", "(part) requests and streams in a closed loop", load::main),

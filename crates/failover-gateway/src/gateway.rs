@@ -14,7 +14,10 @@ use failover::types::{AgentId, Clock, Timestamp};
 use failover::{Engine, EngineError, Setup};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+/// Asked once: it is a call into the system.
+static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
 
 /// Why a gateway cannot be made from a config. The operator's to mend; after a reload the old one goes on.
 #[derive(Debug, thiserror::Error)]
@@ -272,7 +275,7 @@ impl Gateway {
     /// An id that no other answer of this server has.
     pub(crate) fn answer_id(&self) -> String {
         let count = self.0.last_answer.fetch_add(1, Ordering::Relaxed);
-        format!("fo{:x}{:x}{count:06x}", self.0.begun.as_millis(), std::process::id())
+        format!("fo{:x}{:x}{count:06x}", self.0.begun.as_millis(), *PROCESS)
     }
 
     pub(crate) fn begin_drain(&self) {

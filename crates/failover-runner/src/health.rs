@@ -112,12 +112,19 @@ struct Board {
     waiting: Vec<Waker>,
 }
 
+/// How often the store is told that a profile still answers: as soon as other processes look (K-3).
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
 #[derive(Debug, Default)]
 struct Record {
     stats: UsageStats,
     /// Counts the changes, and tells which of them the store has seen.
     change: u64,
     written: u64,
+    /// When the store was last told.
+    written_at: Option<Timestamp>,
+    /// What the store has not seen is no more than when it last answered.
+    calm: bool,
     /// An attempt has ended, whichever way: it is no stranger any more.
     met: bool,
     read_at: Option<Timestamp>,
@@ -132,6 +139,13 @@ struct Record {
 }
 
 impl Record {
+    /// Whether the store is to be told now. That it answered once more can wait for a moment: who is told of every
+    /// answer of a busy profile has no time for anything else.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let told = self.written_at.filter(|at| *at <= now);
+        !self.calm || told.is_none_or(|at| now.since(at) >= TELL_EVERY)
+    }
+
     /// How many ordinary calls may be under way before one of them has answered; `None` without a limit.
     fn most_at_a_time(&self, policy: &RunPolicy) -> Option<u32> {
         let few = policy.cold_start.concurrent;
@@ -456,6 +470,7 @@ impl Health {
         let known = next == record.stats;
         if !known {
             let clean = record.written >= record.change;
+            record.calm = next.differs_in_use_only(&record.stats) && (clean || record.calm);
             record.change += 1;
             board.set_stats(&subject, next);
             if clean {
@@ -556,9 +571,19 @@ impl Health {
 
     /// What the store has not seen yet.
     pub fn unwritten(&self) -> Vec<Unwritten> {
+        self.unwritten_if(|_| true)
+    }
+
+    /// As [`Health::unwritten`], without what can wait: that a profile answered once more.
+    pub fn due(&self, now: Timestamp) -> Vec<Unwritten> {
+        self.unwritten_if(|record| record.is_due(now))
+    }
+
+    fn unwritten_if(&self, wanted: impl Fn(&Record) -> bool) -> Vec<Unwritten> {
         let board = self.board();
         let dirty = board.dirty.iter().filter_map(|subject| Some((subject, board.records.get(subject)?)));
         dirty
+            .filter(|(_, record)| wanted(record))
             .map(|(subject, record)| Unwritten {
                 subject: subject.clone(),
                 stats: record.stats.clone(),
@@ -568,9 +593,10 @@ impl Health {
     }
 
     /// The store has seen it.
-    pub fn written(&self, unwritten: &Unwritten) {
+    pub fn written(&self, unwritten: &Unwritten, now: Timestamp) {
         let mut board = self.board();
         let record = board.record(&unwritten.subject);
+        record.written_at = Some(now);
         record.written = record.written.max(unwritten.change);
         if record.written >= record.change {
             board.dirty.retain(|subject| *subject != unwritten.subject);

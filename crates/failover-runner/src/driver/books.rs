@@ -73,11 +73,25 @@ impl Books {
 
     /// Writes what the store has not seen. What cannot be written stays, and is tried again with the next run.
     pub(super) async fn flush(self: Arc<Self>) {
+        self.write_all(self.health.unwritten()).await;
+    }
+
+    /// Writes what the store must see now.
+    pub(super) async fn tell(self: Arc<Self>, due: Vec<Unwritten>) {
+        self.write_all(due).await;
+    }
+
+    /// What the store must see now.
+    pub(super) fn due(&self) -> Vec<Unwritten> {
+        self.health.due(self.clock.now())
+    }
+
+    async fn write_all(&self, all: Vec<Unwritten>) {
         if self.flushing.swap(true, Ordering::AcqRel) {
             return;
         }
         let busy = Busy(&self.flushing);
-        for unwritten in self.health.unwritten() {
+        for unwritten in all {
             if let Err(error) = self.write(&unwritten).await {
                 tracing::warn!(%error, "health cannot be written to the store; it is kept and tried again");
                 break;
@@ -116,7 +130,7 @@ impl Books {
             match self.store.swap(&key, expect, Some(Value::new(next.encode())), options).await? {
                 Swap::Done(_) => {
                     self.health.learn(&unwritten.subject, &next, self.clock.now());
-                    self.health.written(unwritten);
+                    self.health.written(unwritten, self.clock.now());
                     return Ok(());
                 }
                 Swap::Lost(found) => current = found,

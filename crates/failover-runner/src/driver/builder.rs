@@ -11,10 +11,13 @@ use failover_classify::{AsSignal, Classifier, Signal, Verdict};
 use failover_store::KeyValue;
 use failover_types::{AgentId, Clock, IdError, RunId};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
+
+/// Asked once: it is a call into the system.
+static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
 
 /// Says why a call failed. [`Classifier`] does; for a function of one's own there is [`ClassifyWith`].
 pub trait Classify: Send + Sync {
@@ -137,7 +140,7 @@ impl Runner {
     /// None in practice: the id is made of digits.
     pub fn next_run(&self) -> Result<RunId, IdError> {
         let count = self.0.runs.fetch_add(1, Ordering::Relaxed);
-        RunId::new(format!("{}-{}-{count}", self.0.clock.now(), std::process::id()))
+        RunId::new(format!("{}-{}-{count}", self.0.clock.now(), *PROCESS))
     }
 
     /// What a run of `spec` would do now, by what this process and the store know. Calls nobody and writes nothing.

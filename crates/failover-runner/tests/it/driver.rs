@@ -617,3 +617,43 @@ async fn an_attempt_that_hangs_is_ended_and_says_so() {
     assert!(matches!(error.cause(), Some(Cause::TimedOut)));
     assert_eq!(clock.now().since(T0), Duration::from_secs(1));
 }
+
+// spec
+#[tokio::test]
+async fn a_profile_that_goes_on_answering_is_written_once_a_second() {
+    let clock = clock();
+    let store = MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>);
+    let runner = Runner::builder(classifier())
+        .clock(Arc::clone(&clock) as Arc<dyn Clock>)
+        .store(Arc::new(store.clone()), AgentId::main())
+        .build();
+    let key = usage_key(&AgentId::main(), &Subject::Profile("a:default".parse().unwrap())).unwrap();
+    let stored = async || {
+        let found = store.get(&key).await.unwrap().expect("written");
+        (found.version, UsageStats::decode(found.value.as_bytes()).unwrap())
+    };
+    let ask = async |result: Result<(), _>| {
+        clock.advance(Duration::from_millis(10));
+        let run = runner.start(run_spec("run", &["a/m"], &RunPolicy::default()));
+        let result = &result;
+        let _ = with_clock(&clock, run.run(|_| async move { result.clone() })).await;
+    };
+    ask(Ok(())).await;
+    let (first, stats) = stored().await;
+    assert_eq!(stats.last_used(), Some(clock.now()), "the first answer is written at once");
+    ask(Ok(())).await;
+    ask(Ok(())).await;
+    assert_eq!(stored().await.0, first, "more of the same can wait");
+    clock.advance(Duration::from_secs(1));
+    ask(Ok(())).await;
+    let (second, stats) = stored().await;
+    assert_ne!(second, first);
+    assert_eq!(stats.last_used(), Some(clock.now()));
+    ask(Ok(())).await;
+    ask(Err(status(401))).await;
+    let (third, stats) = stored().await;
+    assert_ne!(third, second, "a failure is written at once");
+    assert_eq!(stats.windows().len(), 1);
+    runner.flush().await;
+    assert_eq!(stored().await.0, third, "nothing is left");
+}

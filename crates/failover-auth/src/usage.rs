@@ -269,7 +269,8 @@ impl UsageStats {
     /// Whether nothing differs from `other` but when it last answered.
     pub fn differs_in_use_only(&self, other: &Self) -> bool {
         // Every field is named, so that a new one cannot be forgotten here.
-        let Self { v, epoch, windows, last_used: _, error_count, failure_counts, last_failure_at, pauses } = self;
+        let Self { v, epoch, windows, last_used: _, error_count, failure_counts, last_failure_at, pauses } =
+            self;
         (*v, *epoch, *error_count, *last_failure_at)
             == (other.v, other.epoch, other.error_count, other.last_failure_at)
             && *windows == other.windows

@@ -11,8 +11,8 @@ use failover_classify::{AsSignal, Classifier, Signal, Verdict};
 use failover_store::KeyValue;
 use failover_types::{AgentId, Clock, IdError, RunId};
 use std::future::Future;
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 

@@ -220,8 +220,8 @@ pub(crate) async fn handle(gateway: &Gateway, request: Request<Incoming>) -> Res
         let body = ErrorBody::new(ErrorKind::InvalidRequest, "only GET and POST are understood here");
         return refusal(ClientDialect::Chat, body.with_status(StatusCode::METHOD_NOT_ALLOWED));
     }
-    let body = match read_body(body, &parts.headers, &state.settings.limits, &**gateway.clock()).await {
-        Ok(body) => body,
+    let body = match read_body(body, &parts.headers, &state.settings.limits, gateway).await {
+        Ok((body, _)) => body,
         Err(refused) => return refusal(ClientDialect::Chat, refused),
     };
     let order: Order = match body.as_ref() {

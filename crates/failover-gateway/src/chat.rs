@@ -31,6 +31,7 @@ use http::header::{
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
 const REQUESTED: HeaderName = HeaderName::from_static("x-failover-requested");
 const SERVED: HeaderName = HeaderName::from_static("x-failover-served");
@@ -95,6 +96,8 @@ struct Opened {
     stream: bool,
     native: bool,
     include_usage: bool,
+    /// Held for as long as the body is.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 async fn open(
@@ -117,7 +120,7 @@ async fn open(
         );
     }
     let limits = &state.settings.limits;
-    let body = read_body(body, headers, limits, &**gateway.clock()).await?;
+    let (body, room) = read_body(body, headers, limits, gateway).await?;
     let inbound = parse_request(dialect, &body)?;
     let Inbound { model, stream, mut request, include_usage, session_hint, .. } = inbound;
     let native = request.native.is_some();
@@ -140,7 +143,7 @@ async fn open(
         }
     }
     record.session.clone_from(&turn.session);
-    Ok(Opened { turn, named, stream, native, include_usage })
+    Ok(Opened { turn, named, stream, native, include_usage, room })
 }
 
 /// What the request is to be answered by.
@@ -219,7 +222,7 @@ async fn run(
     record: Record,
     opened: Opened,
 ) -> Response<Body> {
-    let Opened { turn, named, stream, native, include_usage } = opened;
+    let Opened { turn, named, stream, native, include_usage, room } = opened;
     let created = record.begun.as_millis() / 1_000;
     let meta = Meta::new(gateway.answer_id(), record.requested.clone(), created).with_usage(include_usage);
     let rescue = if stream {
@@ -240,7 +243,7 @@ async fn run(
         return asked.whole(&turn).await;
     }
     match (rescue, named) {
-        (StreamRescue::Buffer, Some(named)) => asked.held(turn, named.buffer_bytes).await,
+        (StreamRescue::Buffer, Some(named)) => asked.held(turn, room, named.buffer_bytes).await,
         _ => asked.live(&turn).await,
     }
 }
@@ -297,12 +300,12 @@ impl Asked {
 
     /// Nothing is let through before the answer is complete. While its client need not be kept waiting, a failure still
     /// has its true status; after that the response begins, with comments.
-    async fn held(self, turn: Turn, most: usize) -> Response<Body> {
+    async fn held(self, turn: Turn, room: Option<OwnedSemaphorePermit>, most: usize) -> Response<Body> {
         let (state, native) = (Arc::clone(&self.state), self.native);
-        let keeping: Keeping =
-            Box::pin(
-                async move { state.engine.chat_with(&turn, |reply| Kept::whole(reply, native, most)).await },
-            );
+        let keeping: Keeping = Box::pin(async move {
+            let _room = room;
+            state.engine.chat_with(&turn, |reply| Kept::whole(reply, native, most)).await
+        });
         let clock = Arc::clone(self.gateway.clock());
         let every = self.state.settings.keepalive;
         let patience = clock.sleep_until(clock.now().after(every));

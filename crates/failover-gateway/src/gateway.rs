@@ -15,9 +15,12 @@ use failover::{Engine, EngineError, Setup};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use tokio::sync::Semaphore;
 
 /// Asked once: it is a call into the system.
 static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
+/// What the bodies of all requests together may take: a gigabyte, thirty-two of the longest ones.
+const BODIES_KIB: usize = 1024 * 1024;
 
 /// Why a gateway cannot be made from a config. The operator's to mend; after a reload the old one goes on.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +79,7 @@ struct Inner {
     draining: AtomicBool,
     begun: Timestamp,
     last_answer: AtomicU64,
+    body_room: Arc<Semaphore>,
 }
 
 /// The server's handle: cheap to clone, and the same for every connection.
@@ -165,6 +169,7 @@ impl GatewayBuilder {
             telemetry,
             draining: AtomicBool::new(false),
             last_answer: AtomicU64::new(0),
+            body_room: Arc::new(Semaphore::new(BODIES_KIB)),
         };
         Ok(Made { gateway: Gateway(Arc::new(inner)), warnings })
     }
@@ -276,6 +281,11 @@ impl Gateway {
     pub(crate) fn answer_id(&self) -> String {
         let count = self.0.last_answer.fetch_add(1, Ordering::Relaxed);
         format!("fo{:x}{:x}{count:06x}", self.0.begun.as_millis(), *PROCESS)
+    }
+
+    /// Room for the bodies of requests, a permit a kilobyte.
+    pub(crate) fn body_room(&self) -> &Arc<Semaphore> {
+        &self.0.body_room
     }
 
     pub(crate) fn begin_drain(&self) {

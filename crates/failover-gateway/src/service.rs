@@ -8,7 +8,6 @@ use crate::gateway::Gateway;
 use crate::guard;
 use crate::settings::Limits;
 use bytes::{Bytes, BytesMut};
-use failover::types::Clock;
 use futures_util::future::{Either, select};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -19,6 +18,8 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use std::pin::pin;
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The page looks things up by itself and shows nothing of anybody else.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -232,13 +233,17 @@ pub(crate) fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Reads a request's body, within the bounds of size and time.
+/// A body, and the room that it takes up while it is there.
+pub(crate) type Read = (Bytes, Option<OwnedSemaphorePermit>);
+
+/// Reads a request's body, within the bounds of size, of time, and of what all bodies together may take.
 pub(crate) async fn read_body(
     body: Incoming,
     headers: &HeaderMap,
     limits: &Limits,
-    clock: &dyn Clock,
-) -> Result<Bytes, ErrorBody> {
+    gateway: &Gateway,
+) -> Result<Read, ErrorBody> {
+    let (room, clock) = (gateway.body_room(), &**gateway.clock());
     let most = limits.body_bytes;
     let too_large = || {
         let text = format!("the body is longer than {most} bytes; gateway.limits.bodyBytes sets the bound");
@@ -251,11 +256,12 @@ pub(crate) async fn read_body(
     let read = pin!(async {
         let mut body = body;
         let mut gathered = BytesMut::new();
+        let mut taken: Option<OwnedSemaphorePermit> = None;
         while let Some(frame) = body.frame().await {
             let broken = |_| ErrorBody::new(ErrorKind::InvalidRequest, "the body broke off");
             let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
             if gathered.is_empty() && body.is_end_stream() && bytes.len() <= most {
-                return Ok(bytes);
+                return Ok((bytes, None));
             }
             if gathered.len() + bytes.len() > most {
                 return Err(too_large());
@@ -265,9 +271,22 @@ pub(crate) async fn read_body(
                 // What is promised is made room for only up to a point: a promise costs its client nothing.
                 gathered.reserve(promised.min(1024 * 1024));
             }
+            let wanted = (gathered.len() + bytes.len()) / 1024;
+            let more = wanted.saturating_sub(taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+            if more > 0 {
+                let more = u32::try_from(more).unwrap_or(u32::MAX);
+                let Ok(more) = Arc::clone(room).try_acquire_many_owned(more) else {
+                    let text = "the bodies of other requests take up all the room there is; try again";
+                    return Err(ErrorBody::new(ErrorKind::Overloaded, text).with_code("no_room"));
+                };
+                match &mut taken {
+                    Some(taken) => taken.merge(more),
+                    None => taken = Some(more),
+                }
+            }
             gathered.extend_from_slice(&bytes);
         }
-        Ok(gathered.freeze())
+        Ok((gathered.freeze(), taken))
     });
     // The timer is made only where the body is not there yet.
     let late = pin!(async { clock.sleep_until(clock.now().after(limits.body)).await });

@@ -6,7 +6,9 @@ use failover::runner::SystemClock;
 use failover::store::KeyValue;
 use failover::types::Clock;
 use failover_gateway::{Drained, Gateway, Made, serve};
-use failover_testkit::upstream::{Answer as Scripted, Attempt, ChatCompletions, Messages, Upstream};
+use failover_testkit::upstream::{
+    Answer as Scripted, Attempt, ChatCompletions, Messages, Responses, Upstream,
+};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -22,6 +24,11 @@ use tokio::task::JoinHandle;
 /// Longer than anything here takes, on a machine however busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const KEY: &str = "sk-fixture-0123456789abcdefghijklmn";
+
+/// An environment with one variable: proxies and the like are none of its affair.
+pub(crate) fn environment() -> failover::credentials::Environment {
+    Arc::new(|name| (name == "KEY").then(|| KEY.to_owned()))
+}
 
 /// What a test may set.
 pub(crate) struct Setup {
@@ -67,6 +74,8 @@ impl Setup {
   models: {{ providers: {{
     first: {{ baseUrl: '{first}', apiKey: '${{KEY}}' }},
     second: {{ baseUrl: '{second}', apiKey: '${{KEY}}', models: [{{ id: 'two', {facts} }}] }},
+    third: {{ baseUrl: '{first}', apiKey: '${{KEY}}', api: 'anthropic-messages' }},
+    fourth: {{ baseUrl: '{first}', apiKey: '${{KEY}}', api: 'openai-responses' }},
   }} }},
   gateway: {{ {gateway} }},
 }}"
@@ -91,14 +100,18 @@ impl World {
 
     pub(crate) async fn with(setup: Setup) -> Self {
         let dialects = || -> Vec<Box<dyn failover_testkit::upstream::Dialect>> {
-            vec![Box::new(ChatCompletions::default()), Box::new(Messages::default())]
+            vec![
+                Box::new(ChatCompletions::default()),
+                Box::new(Messages::default()),
+                Box::new(Responses::default()),
+            ]
         };
         let first = Upstream::start_with(Arc::clone(&setup.clock), dialects()).await.unwrap();
         let second = Upstream::start_with(Arc::clone(&setup.clock), dialects()).await.unwrap();
         let loaded = load_text("failover.json5", &setup.config(&first, &second)).unwrap();
         let mut builder = Gateway::builder(loaded)
             .clock(Arc::clone(&setup.clock))
-            .environment(Arc::new(|_| Some(KEY.to_owned())))
+            .environment(environment())
             .admin_token("tester", "fo-admin");
         if let Some(store) = &setup.store {
             builder = builder.store(Arc::clone(store));

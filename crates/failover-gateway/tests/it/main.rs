@@ -11,6 +11,7 @@
 
 mod answers;
 mod common;
+mod crossing;
 mod limits;
 mod operate;
 mod page;

@@ -1,6 +1,6 @@
 //! What operators see and do: numbers, pages, steering, reloads, and stopping.
 
-use crate::common::{PATIENCE, Setup, World, question, said, words};
+use crate::common::{PATIENCE, Setup, World, environment, question, said, words};
 use failover::config::load_text;
 use failover::store::MemoryStore;
 use failover_testkit::upstream::{Step, Upstream};
@@ -150,7 +150,7 @@ async fn a_wrong_config_changes_nothing_and_is_told() {
     std::fs::write(&path, &config).unwrap();
     let made = failover_gateway::Gateway::builder(load_text("x", &config).unwrap())
         .config_file(&path)
-        .environment(Arc::new(|_| Some("sk-test".to_owned())))
+        .environment(environment())
         .build()
         .await
         .unwrap();
@@ -171,7 +171,7 @@ async fn a_changed_file_is_put_to_work_by_itself() {
     std::fs::write(&path, &config).unwrap();
     let made = failover_gateway::Gateway::builder(load_text("x", &config).unwrap())
         .config_file(&path)
-        .environment(Arc::new(|_| Some("sk-test".to_owned())))
+        .environment(environment())
         .build()
         .await
         .unwrap();

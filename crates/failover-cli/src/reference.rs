@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 /// Environment variables: name, and what it does.
 pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[
     ("FAILOVER_HOME", "the state directory; `~/.failover` without it"),
+    (
+        "FAILOVER_LOG",
+        "what `failover serve` logs (`info`): a level, or one per target, such as `warn,failover_gateway=debug`",
+    ),
     ("NO_COLOR", "set to anything: no colours, as in pipes"),
 ];
 
@@ -19,6 +23,10 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     (
         "$FAILOVER_HOME/state/",
         "the store: sessions, health, leases, secrets; readable by its owner only (0700), one process owns it",
+    ),
+    (
+        "$FAILOVER_HOME/state/admin-token",
+        "the admin token of the `failover serve` that runs, where the config lists none; readable by its owner only (0600)",
     ),
     (
         "$FAILOVER_HOME/decisions.jsonl",

@@ -9,9 +9,9 @@
     clippy::disallowed_methods,
     reason = "test helpers, on real sockets and a real clock"
 )]
-#![allow(dead_code, reason = "what other tests of this crate need stands in the same file")]
 
 #[path = "../it/common.rs"]
+#[expect(dead_code, reason = "the other tests need more of it")]
 mod common;
 
 use common::{Setup, Streamed, World, question, said, words};

@@ -50,7 +50,7 @@ async fn the_page_shows_profiles_windows_sessions_and_decisions() {
     let url = format!("http://{}/status#fo-admin", world.address);
     let shown = look(&browser, &url, &["--dump-dom"]).await;
     for text in [
-        "1 of 2 credentials usable",
+        "3 of 4 credentials usable",
         "first:default",
         "disabled",
         "billing",

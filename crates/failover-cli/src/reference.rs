@@ -14,6 +14,17 @@ pub(crate) const ENVIRONMENT: &[(&str, &str)] = &[
         "FAILOVER_LOG",
         "what `failover serve` logs (`info`): a level, or one per target, such as `warn,failover_gateway=debug`",
     ),
+    (
+        "FAILOVER_SKIP_TTL_MS",
+        "how long a refused fallback credential is left out of a session, in milliseconds, where the config does not say",
+    ),
+    ("FAILOVER_STORE_KEY", "the key that seals secrets in a store shared by machines"),
+    (
+        "FAILOVER_STORE_URL",
+        "the store shared by machines: `redis://…`; without it, the one in the state directory",
+    ),
+    ("OPENCLAW_FALLBACK_SKIP_TTL_MS", "read where `FAILOVER_SKIP_TTL_MS` is not set"),
+    ("OPENCLAW_STATE_DIR", "where `failover import openclaw` looks; `~/.openclaw` without it"),
     ("NO_COLOR", "set to anything: no colours, as in pipes"),
 ];
 

@@ -172,7 +172,7 @@ async fn proofs_and_items_of_other_vendors_find_their_way_back() {
     for part in &parts {
         match part {
             Part::Reasoning { proof: Some(proof), .. } => {
-                stream.push(ReplyEvent::ReasoningProof(proof.clone()))
+                stream.push(ReplyEvent::ReasoningProof(proof.clone()));
             }
             Part::Opaque(item) => stream.push(ReplyEvent::Opaque(item.clone())),
             _ => {}

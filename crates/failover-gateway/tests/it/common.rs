@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// Longer than anything here takes, on a machine however busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) const KEY: &str = "sk-fixture-0123456789abcdefghijklmn";
 
 /// An environment with one variable: proxies and the like are none of its affair.
@@ -214,7 +214,8 @@ pub(crate) fn words(count: usize) -> Scripted {
 }
 
 pub(crate) fn said(count: usize) -> String {
-    (0..count).map(|at| format!("w{at} ")).collect()
+    let words: Vec<String> = (0..count).map(|at| format!("w{at} ")).collect();
+    words.concat()
 }
 
 /// A response that has begun.

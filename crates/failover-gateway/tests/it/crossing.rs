@@ -60,10 +60,10 @@ fn read(dialect: &str, raw: &str) -> (String, &'static str) {
         match (dialect, kind) {
             ("chat", _) if !event["error"].is_null() => end = "error",
             ("chat", _) => {
-                text.push_str(event["choices"][0]["delta"]["content"].as_str().unwrap_or_default())
+                text.push_str(event["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
             }
             ("messages", "content_block_delta") => {
-                text.push_str(event["delta"]["text"].as_str().unwrap_or_default())
+                text.push_str(event["delta"]["text"].as_str().unwrap_or_default());
             }
             ("messages", "message_stop") | (_, "response.completed") => end = "normal",
             ("messages" | "responses", "error") | (_, "response.failed") => end = "error",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A browser without a window; `None` where the machine has none.
+#[expect(clippy::print_stderr, reason = "a skip is told by name")]
 fn browser() -> Option<PathBuf> {
     let path = std::env::vars_os().find(|(name, _)| name == "PATH")?.1;
     let found = std::env::split_paths(&path)

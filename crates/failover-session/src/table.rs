@@ -229,10 +229,10 @@ impl Sessions {
                 let session = SessionId::new(key.segments().last()?).ok()?;
                 Some((session, parse(key.as_str(), found).ok()?))
             };
-            let list: Vec<_> = page.iter().filter_map(read).collect();
+            let sessions: Vec<_> = page.iter().filter_map(read).collect();
             // A page of unreadable entries only is not the end.
-            if !list.is_empty() {
-                return Ok(list);
+            if !sessions.is_empty() {
+                return Ok(sessions);
             }
         }
     }

@@ -49,7 +49,8 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
             faults.0.push(format!("{file}: lacks `[lints] workspace = true`"));
         }
     }
-    for file in files.iter().filter(|file| file.ends_with(".md") && !file.starts_with("fixtures/")) {
+    let is_page = |file: &str| file.rsplit('.').next() == Some("md") && !file.starts_with("fixtures/");
+    for file in files.iter().filter(|file| is_page(file)) {
         links(file, &text(file)?, &files, &mut faults);
     }
     readme(&mut faults)?;

@@ -1,4 +1,5 @@
 //! Bodies of any size and shape are read in bounded work, and spans fall between chars.
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 use failover_classify::{Classifier, Signal};
 use test_case::test_case;

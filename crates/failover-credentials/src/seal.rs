@@ -79,7 +79,9 @@ impl StoreKey {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Sealed {
-    sealed: u32,
+    /// The form, under a name that no other value has.
+    #[serde(rename = "sealed")]
+    form: u32,
     key_id: String,
     salt: String,
     nonce: String,
@@ -133,7 +135,7 @@ impl SealedStore {
             })
             .map_err(|_| sealed(at, "it cannot be sealed".to_owned()))?;
         let row = Sealed {
-            sealed: FORM,
+            form: FORM,
             key_id: key.id().to_owned(),
             salt: hex(&salt),
             nonce: hex(&nonce),
@@ -151,8 +153,8 @@ impl SealedStore {
         let Some(key) = &self.key else {
             return Err(sealed(at, format!("set {STORE_KEY} to the key with the id {}", row.key_id)));
         };
-        if row.sealed > FORM {
-            return Err(StoreError::Newer { key: at.to_string(), found: row.sealed, known: FORM });
+        if row.form > FORM {
+            return Err(StoreError::Newer { key: at.to_string(), found: row.form, known: FORM });
         }
         if row.key_id != key.id() {
             let why = format!(

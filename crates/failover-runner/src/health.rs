@@ -633,7 +633,6 @@ impl Board {
             (LeaseKind::Plain { .. } | LeaseKind::Recovering, Standing::Out { .. } | Standing::Paused) => {
                 Some(now.after(Duration::from_millis(1)))
             }
-            (LeaseKind::Plain { waited: true }, _) => None,
             (LeaseKind::Plain { waited: false }, _) => {
                 let limit =
                     record.and_then(|record| Some((record.in_flight, record.most_at_a_time(policy)?)));
@@ -649,7 +648,8 @@ impl Board {
             (LeaseKind::Probe { interval, own }, Standing::Out { until, .. }) if !interval.is_zero() => {
                 self.next_probe(step, until, interval, own, policy).filter(|next| *next > now)
             }
-            (LeaseKind::Recovering, Standing::Ready) | (LeaseKind::Probe { .. }, _) => None,
+            (LeaseKind::Plain { waited: true } | LeaseKind::Probe { .. }, _)
+            | (LeaseKind::Recovering, Standing::Ready) => None,
         };
         until.map_or(LeaseAnswer::Granted, |until| LeaseAnswer::Held { until })
     }

@@ -121,13 +121,13 @@ fn run_and_kill(dir: &Path, writers: u64, life: Duration, during_open: bool, kno
     let (begun, first_ack) = std::sync::mpsc::channel();
     let reader = std::thread::spawn(move || {
         let mut text = String::new();
-        for line in std::io::BufReader::new(told).lines() {
-            let line = line.unwrap();
-            if line.starts_with("ack") {
+        for said in io::BufReader::new(told).lines() {
+            let said = said.unwrap();
+            if said.starts_with("ack") {
                 // Nobody listens where the child may die while it opens.
                 let _ = begun.send(());
             }
-            text.push_str(&line);
+            text.push_str(&said);
             text.push('\n');
         }
         text

@@ -286,7 +286,7 @@ async fn put_when_up(store: &RedisStore, text: &str) -> Version {
 
 async fn next(feed: &mut ChangeStream) -> Change {
     let next = std::future::poll_fn(|cx| feed.as_mut().poll_next(cx));
-    tokio::time::timeout(Duration::from_secs(60), next).await.unwrap().unwrap()
+    tokio::time::timeout(Duration::from_mins(1), next).await.unwrap().unwrap()
 }
 
 // spec: K-3

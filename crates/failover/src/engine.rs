@@ -251,20 +251,7 @@ impl EngineBuilder {
         named.extend(also);
         named.sort();
         named.dedup();
-        let mut built_in = Providers::new(&loaded.config, &environment);
-        let (mut made, mut unused) = (own, Vec::new());
-        for provider in named.iter().cloned() {
-            if made.iter().all(|adapter| *adapter.id() != provider) {
-                match built_in.adapter(&provider) {
-                    Ok(adapter) => made.extend(adapter),
-                    // Nobody asks it: a credential that is kept for later stops no turn.
-                    Err(error) if !settings::is_asked(&loaded.config, &chain, &provider) => {
-                        unused.push(error.to_string());
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
+        let (made, mut unused) = adapters(&loaded, &chain, &environment, own, &named)?;
         let classifier = settings::classifier_with(&loaded, &made)?;
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(Arc::clone(&clock))));
         let profiles = Profiles::new(Arc::clone(&store), agent.clone());
@@ -334,6 +321,35 @@ impl EngineBuilder {
         };
         Ok(Setup { engine, warnings })
     }
+}
+
+/// Adapters, and why others cannot be used.
+type Made = (Vec<Arc<dyn ProviderAdapter>>, Vec<String>);
+
+/// The adapters of the providers named: the host's own, else the built-in ones; and why some cannot be used.
+fn adapters(
+    loaded: &Loaded,
+    chain: &ChainConfig,
+    environment: &Environment,
+    mut made: Vec<Arc<dyn ProviderAdapter>>,
+    named: &[ProviderId],
+) -> Result<Made, EngineError> {
+    let mut built_in = Providers::new(&loaded.config, environment);
+    let mut unused = Vec::new();
+    for provider in named {
+        if made.iter().any(|adapter| adapter.id() == provider) {
+            continue;
+        }
+        match built_in.adapter(provider) {
+            Ok(adapter) => made.extend(adapter),
+            // Nobody asks it: a credential that is kept for later stops no turn.
+            Err(error) if !settings::is_asked(&loaded.config, chain, provider) => {
+                unused.push(error.to_string())
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((made, unused))
 }
 
 /// What a turn runs on: whose choice the model is, and the session that the run holds.

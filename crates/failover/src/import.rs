@@ -102,7 +102,7 @@ impl Import<'_> {
         if same { self.report.same.push(taken) } else { self.report.taken.push(taken) }
     }
 
-    fn leave(&mut self, file: PathBuf, what: String, why: &str) {
+    fn leave(&mut self, file: PathBuf, what: &str, why: &str) {
         self.report.left.push(Left::new(file, format!("{what} of agent {}", self.agent), why));
     }
 
@@ -119,7 +119,7 @@ impl Import<'_> {
                 Some(_) => {
                     let why =
                         "the store holds another one, which counts; to take this, remove that one first";
-                    self.leave(from.clone(), format!("the credential {profile}"), why);
+                    self.leave(from.clone(), &format!("the credential {profile}"), why);
                 }
                 None => {
                     if !self.dry_run {
@@ -138,7 +138,7 @@ impl Import<'_> {
             let imported = flat.import(self.now);
             for reason in imported.unknown_reasons {
                 let what = format!("usageStats.{profile}: the reason {reason:?}");
-                self.leave(PathBuf::new(), what, "it is not known here");
+                self.leave(PathBuf::new(), &what, "it is not known here");
             }
             let what = TakenWhat::Health(profile.clone());
             let stands = self.profiles.usage(profile).await?;
@@ -166,7 +166,7 @@ impl Import<'_> {
             let stands = self.profiles.order(provider).await?;
             if !stands.is_empty() && stands != *order {
                 let what = format!("the order of {provider}");
-                self.leave(PathBuf::new(), what, "another one is stored here, which counts");
+                self.leave(PathBuf::new(), &what, "another one is stored here, which counts");
                 continue;
             }
             let same = stands == *order;

@@ -26,7 +26,11 @@ fn parts(request: &ChatRequest) -> impl Iterator<Item = &Part> {
 fn texts(request: &ChatRequest) -> impl Iterator<Item = &str> {
     parts(request).filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
-        _ => None,
+        Part::Image(_)
+        | Part::ToolCall(_)
+        | Part::ToolResult(_)
+        | Part::Reasoning { .. }
+        | Part::Opaque(_) => None,
     })
 }
 

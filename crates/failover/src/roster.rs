@@ -148,20 +148,20 @@ impl Reader {
         let mut listed = Listed::new(&loaded.config, environment);
         let mut warnings = std::mem::take(&mut listed.warnings);
         warnings.extend(unreadable.iter().map(|row| format!("{} is left out: {}", row.key, row.error)));
-        for provider in named.iter().cloned() {
-            if listed.has(&provider) || has_any(&set, &provider) {
+        for provider in named {
+            if listed.has(provider) || has_any(&set, provider) {
                 continue;
             }
-            if listed.conventional(&provider, environment) || settings::names_key(&loaded.config, &provider) {
+            if listed.conventional(provider, environment) || settings::names_key(&loaded.config, provider) {
                 continue;
             }
-            if providers::wants_key(&provider) {
-                let name = providers::variables(&provider).join(" or ");
+            if providers::wants_key(provider) {
+                let name = providers::variables(provider).join(" or ");
                 warnings.push(format!(
                     "{provider} has no key: set {name}, or run `failover auth add {provider}`"
                 ));
             } else {
-                listed.keyless(&provider);
+                listed.keyless(provider);
             }
         }
         for mut profile in listed.profiles.drain(..) {

@@ -114,11 +114,11 @@ async fn source(args: &AddArgs, id: &ProfileId) -> Result<SecretSource, Failure>
             SecretSource::File(path)
         }
         (.., Some(command)) => {
-            let argv: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-            if argv.is_empty() {
+            let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+            if words.is_empty() {
                 return Err(Failure::new(Exit::Usage, "the command is empty; name a program"));
             }
-            SecretSource::Command(argv)
+            SecretSource::Command(words)
         }
         (None, None, None) => return literal(id).map(SecretSource::Literal),
     };

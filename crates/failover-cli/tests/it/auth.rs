@@ -1,5 +1,7 @@
 //! `failover auth`, on an idle state directory and on one that another process owns.
 
+#![expect(clippy::disallowed_methods, reason = "waits for another process, for a bounded time")]
+
 use crate::{Ended, KEY, SECOND_KEY, World, binary, with_input};
 use failover::config::load;
 use failover::provider::ChatRequest;

@@ -237,9 +237,9 @@ fn it_does_not_open_itself_to_the_world_unasked() {
         .stderr(Stdio::piped())
         .output()
         .unwrap();
-    let (token, entry) =
+    let (shown, entry) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(token.starts_with("fo-") && entry.contains("name: \"app\"") && !entry.contains(token.trim()));
+    assert!(shown.starts_with("fo-") && entry.contains("name: \"app\"") && !entry.contains(shown.trim()));
 }
 
 // spec: A-3, G-7

@@ -109,6 +109,7 @@ async fn read(answer: Answer<Reply>) -> (String, Option<AttemptFailure>) {
     (text, None)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the other ending of a stream is none")]
 fn crash(id: &ProviderId) -> Option<Result<ReplyEvent, AttemptFailure>> {
     let failure = AttemptFailure::new(id.clone(), Surface::StreamEvent);
     Some(Err(failure.with_body(br#"{"error":{"type":"server_error","message":"internal error"}}"#)))

@@ -257,7 +257,9 @@ impl From<StoreError> for Failure {
             StoreError::Refused { place, why } => Self::Refused { place, why },
             StoreError::Corrupt { place, why } => Self::Corrupt { place, why },
             StoreError::Engine { place, source } => Self::Engine { place, why: source.to_string() },
-            other => Self::Engine { place: "the owner".to_owned(), why: other.to_string() },
+            other @ (StoreError::Sealed { .. } | _) => {
+                Self::Engine { place: "the owner".to_owned(), why: other.to_string() }
+            }
         }
     }
 }

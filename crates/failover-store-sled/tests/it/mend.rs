@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Far above the second in which a healed store is found out.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Writes again and again until it is taken.
 async fn write_when_healed(store: &dyn KeyValue, name: &str, text: &str) -> Version {

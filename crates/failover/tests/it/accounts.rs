@@ -1,7 +1,9 @@
 //! Credentials of a running engine: steered from elsewhere, probed, pinned, blocked by an exact reset.
 
 use crate::common::{CONFIG, Scripted, T0, engine, turn};
-use failover::auth::{Availability, CooldownPolicy, Failure, LeftOutReason, WindowScope, next_usage, pause};
+use failover::auth::{
+    Availability, CooldownPolicy, Failure, LeftOutReason, Why, WindowScope, next_usage, pause,
+};
 use failover::config::load_text;
 use failover::credentials::Profiles;
 use failover::provider::{AttemptFailure, LimitProbe, ProbeError, Reset};
@@ -127,7 +129,7 @@ async fn the_list_says_where_each_stands_and_why_the_others_do_not() {
     let accounts = engine.accounts().await;
     let shown: Vec<_> = accounts
         .iter()
-        .map(|it| (it.profile.as_str(), it.position, it.why.map(|why| why.code()), it.left_out))
+        .map(|it| (it.profile.as_str(), it.position, it.why.map(Why::code), it.left_out))
         .collect();
     assert_eq!(
         shown,

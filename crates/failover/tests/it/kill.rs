@@ -37,7 +37,7 @@ const DIR: &str = "FAILOVER_KILL_DIR";
 const ROUNDS: &str = "FAILOVER_KILL_ROUNDS";
 const SESSIONS: [&str; 4] = ["s0", "s1", "s2", "s3"];
 /// How long a victim may take to start: a loaded machine reads the whole store first.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// What a person of a session chooses: a model, or what is configured. Only the latter falls back.
 const CHOICES: [&str; 6] = ["openai/b", "default", "default", "groq/c", "default", "default"];
 

@@ -33,7 +33,7 @@ Examples:
   failover import openclaw --json | jq '.left'"
     )]
     Openclaw {
-        /// Its state directory; without it, $OPENCLAW_STATE_DIR or ~/.openclaw.
+        /// Its state directory; without it, `OPENCLAW_STATE_DIR` or `~/.openclaw`.
         path: Option<PathBuf>,
         /// Say what would come over, and write nothing.
         #[arg(long)]

@@ -41,7 +41,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ),
     (
         "$FAILOVER_HOME/decisions.jsonl",
-        "the last decisions, a line of JSON each, for `failover status`; set aside as `decisions.1.jsonl` at 1 MiB",
+        "the last decisions of `run` and `serve`, a line of JSON each, for `failover status`; set aside as `decisions.1.jsonl` at 1 MiB",
     ),
 ];
 

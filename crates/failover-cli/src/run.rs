@@ -54,7 +54,7 @@ pub(crate) async fn run(args: &RunArgs, out: &mut (impl Write + Send)) -> Result
     let (store, warning) = home::open_or_memory().await;
     let form = if args.json || args.quiet { Form::Kept } else { Form::Lines };
     let show = Arc::new(Show::new(form, anstream::stderr()));
-    let observer = Arc::new(Journal::new(&home::directory()?, Arc::clone(&show) as _));
+    let observer = Arc::new(Journal::new(&home::directory()?, Some(Arc::clone(&show) as _)));
     let mut builder = Engine::builder(loaded).store(store).observer(observer);
     if let Some(asked) = &args.model {
         builder = builder.provider(asked.model.provider().clone());

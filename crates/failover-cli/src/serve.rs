@@ -2,6 +2,7 @@
 
 use crate::exit::{Exit, Failure, chain};
 use crate::home;
+use crate::journal::Journal;
 use clap::{Args, ValueEnum};
 use failover::config::Loaded;
 use failover::store::{KeyValue, MemoryStore};
@@ -128,6 +129,9 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
         (Arc::new(store), owns)
     };
     let mut builder = Gateway::builder(loaded.clone()).config_file(&config).store(store).owns_store(owns);
+    if !args.memory {
+        builder = builder.observer(Arc::new(Journal::new(&home::directory()?, None)));
+    }
     let mut admin = None;
     if loaded.config.gateway.admin.tokens.is_empty() {
         let made = NewToken::make().map_err(|error| Failure::new(Exit::Busy, error.to_string()))?;

@@ -178,7 +178,8 @@ pub(crate) async fn run(args: &StatusArgs, out: &mut (impl Write + Send)) -> Res
             out.write_all(&page)?;
         }
         out.flush()?;
-        tokio::time::sleep(std::time::Duration::from_secs(args.every)).await;
+        let next = SystemClock::new().now().after(std::time::Duration::from_secs(args.every));
+        SystemClock::new().sleep_until(next).await;
     }
 }
 

@@ -57,6 +57,8 @@ struct Kept {
 /// Watches every run of every engine of the server.
 pub(crate) struct Board {
     clock: Arc<dyn Clock>,
+    /// Hears what is kept here.
+    also: Option<Arc<dyn DecisionObserver>>,
     metrics: Metrics,
     kept: Mutex<Kept>,
     known: RwLock<HashMap<ModelRef, Arc<str>>>,
@@ -65,9 +67,10 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, also: Option<Arc<dyn DecisionObserver>>) -> Self {
         Self {
             clock,
+            also,
             metrics: Metrics::default(),
             kept: Mutex::default(),
             known: RwLock::default(),
@@ -143,6 +146,9 @@ impl DecisionObserver for Board {
         // What went as it should is counted as a request, and would push out here what people look for.
         if plain {
             return;
+        }
+        if let Some(also) = &self.also {
+            also.on_decision(decision);
         }
         let reason = decision.reason.map_or("none", FailoverReason::as_str);
         self.metrics.decided(decision.kind.name(), &self.label(&decision.candidate), reason);

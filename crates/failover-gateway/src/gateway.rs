@@ -9,6 +9,7 @@ use failover::config::Loaded;
 use failover::credentials::Environment;
 use failover::provider::ProviderAdapter;
 use failover::runner::SystemClock;
+use failover::runner::plan::DecisionObserver;
 use failover::store::{KeyValue, MemoryStore};
 use failover::types::{AgentId, Clock, Timestamp};
 use failover::{Engine, EngineError, Setup};
@@ -40,6 +41,7 @@ pub struct GatewayBuilder {
     loaded: Loaded,
     recipe: Recipe,
     store: Option<Arc<dyn KeyValue>>,
+    observer: Option<Arc<dyn DecisionObserver>>,
     recover: bool,
 }
 
@@ -105,6 +107,12 @@ impl GatewayBuilder {
         self
     }
 
+    /// Hears every decision besides those that are as everybody expects, while a run is under way: it must be quick.
+    pub fn observer(mut self, observer: Arc<dyn DecisionObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// The agent whose models and credentials count.
     pub fn agent(mut self, agent: AgentId) -> Self {
         self.recipe.agent = agent;
@@ -151,10 +159,10 @@ impl GatewayBuilder {
     ///
     /// Cancel safe: what sessions were rolled back stay so.
     pub async fn build(self) -> Result<Made, GatewayError> {
-        let Self { loaded, recipe, store, recover } = self;
+        let Self { loaded, recipe, store, observer, recover } = self;
         let clock = Arc::clone(&recipe.clock);
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(Arc::clone(&clock))));
-        let board = Arc::new(Board::new(Arc::clone(&clock)));
+        let board = Arc::new(Board::new(Arc::clone(&clock), observer));
         let telemetry = Telemetry::new(&loaded.config.gateway.telemetry, Arc::clone(&clock));
         let (state, mut warnings) = recipe.state(loaded, &store, &board).await?;
         if recover && let Err(error) = state.engine.recover_sessions().await {
@@ -216,7 +224,7 @@ impl Gateway {
             admins: Vec::new(),
             file: None,
         };
-        GatewayBuilder { loaded, recipe, store: None, recover: false }
+        GatewayBuilder { loaded, recipe, store: None, observer: None, recover: false }
     }
 
     /// Puts another config to work. Requests that come from now on follow it; what is under way keeps what it began

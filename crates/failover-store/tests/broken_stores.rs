@@ -178,10 +178,12 @@ impl KeyValue for Flawed {
     }
 
     async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        Ok(Some(match self.flaw {
-            Flaw::TellsOfOthersKeys => self.feed.listen(&Prefix::everything()),
-            Flaw::EndsItsFeed => Feed::new().listen(prefix),
-            _ => self.feed.listen(prefix),
+        Ok(Some(if self.flaw == Flaw::TellsOfOthersKeys {
+            self.feed.listen(&Prefix::everything())
+        } else if self.flaw == Flaw::EndsItsFeed {
+            Feed::new().listen(prefix)
+        } else {
+            self.feed.listen(prefix)
         }))
     }
 }

@@ -344,7 +344,7 @@ fn adapters(
             Ok(adapter) => made.extend(adapter),
             // Nobody asks it: a credential that is kept for later stops no turn.
             Err(error) if !settings::is_asked(&loaded.config, chain, provider) => {
-                unused.push(error.to_string())
+                unused.push(error.to_string());
             }
             Err(error) => return Err(error),
         }

@@ -97,7 +97,7 @@ enum AuthCommand {
         /// Of one model only, by the provider's own name for it.
         #[arg(long)]
         model: Option<String>,
-        /// Of one reason only: rate_limit, billing, auth …
+        /// Of one reason only: `rate_limit`, `billing`, `auth` …
         #[arg(long, conflicts_with = "model")]
         reason: Option<FailoverReason>,
         /// Of every profile and provider.

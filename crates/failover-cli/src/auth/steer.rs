@@ -100,16 +100,15 @@ pub(super) async fn clear(
         (None, None) => ClearScope::All,
     };
     let now = SystemClock::new().now();
-    let (profiles, targets) = match target {
-        Some(target) => (cli.profiles().await?, vec![target.clone()]),
-        None => {
-            let Setup { engine, .. } = cli.engine().await?;
-            let all = engine.runner().health().subjects().into_iter().map(|subject| match subject {
-                Subject::Profile(profile) => Target::Profile(profile),
-                Subject::Provider(provider) => Target::Provider(provider),
-            });
-            (engine.profiles().clone(), all.collect())
-        }
+    let (profiles, targets) = if let Some(target) = target {
+        (cli.profiles().await?, vec![target.clone()])
+    } else {
+        let Setup { engine, .. } = cli.engine().await?;
+        let all = engine.runner().health().subjects().into_iter().map(|subject| match subject {
+            Subject::Profile(profile) => Target::Profile(profile),
+            Subject::Provider(provider) => Target::Provider(provider),
+        });
+        (engine.profiles().clone(), all.collect())
     };
     let mut lifted = Vec::new();
     for target in &targets {

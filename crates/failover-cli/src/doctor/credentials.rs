@@ -83,7 +83,7 @@ async fn one(
                             "it is renewed at its next use",
                         );
                     }
-                    _ => findings.problem(
+                    Credential::ApiKey { .. } | Credential::Token { .. } | _ => findings.problem(
                         AREA,
                         format!("{profile}: its token ran out {ago} ago"),
                         format!("store a new one with `failover auth add {profile}`"),

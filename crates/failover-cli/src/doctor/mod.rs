@@ -32,6 +32,7 @@ Examples:
   failover doctor --fix
   failover doctor --offline --json | jq '.findings[] | select(.severity == \"problem\")'"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct DoctorArgs {
     /// The config; without it, failover.json5 in the state directory.
     #[arg(long, value_name = "FILE")]

@@ -109,7 +109,7 @@ fn told(provider: &ProviderId, url: &str, answer: Answer, findings: &mut Finding
         }
         Answer::Answered { .. } => findings.fine(AREA, format!("{provider} answers at {host}")),
         Answer::BadUrl => {
-            findings.problem(AREA, format!("the address of {provider} is none"), "mend its baseUrl")
+            findings.problem(AREA, format!("the address of {provider} is none"), "mend its baseUrl");
         }
         Answer::Silent => {
             let what = format!("{provider} did not answer within {} at {host}", time::duration(PATIENCE));
@@ -127,7 +127,9 @@ fn told(provider: &ProviderId, url: &str, answer: Answer, findings: &mut Finding
                 TransportErrorKind::Tls => {
                     "its certificate is not one that the Mozilla roots vouch for: see whether a proxy cuts in, or the clock is wrong"
                 }
-                _ => "see whether that address is an HTTP API at all",
+                TransportErrorKind::Broken | TransportErrorKind::Protocol | _ => {
+                    "see whether that address is an HTTP API at all"
+                }
             };
             findings.problem(AREA, format!("{provider} at {host}: {error}{cause}"), mend);
         }

@@ -60,7 +60,16 @@ pub(super) async fn look(findings: &mut Findings) -> Option<Arc<dyn KeyValue>> {
                     let mend = format!("end {}, or wait until it answers", holder(&dir));
                     findings.problem(AREA, said, mend);
                 }
-                _ => findings.problem(AREA, said, "mend what it names, then run `failover doctor` again"),
+                StoreError::Unavailable { .. }
+                | StoreError::Damaged { .. }
+                | StoreError::Newer { .. }
+                | StoreError::TooLarge { .. }
+                | StoreError::Misfit { .. }
+                | StoreError::Sealed { .. }
+                | StoreError::Contended { .. }
+                | StoreError::Refused { .. }
+                | StoreError::Engine { .. }
+                | _ => findings.problem(AREA, said, "mend what it names, then run `failover doctor` again"),
             }
             None
         }

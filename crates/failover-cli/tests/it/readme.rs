@@ -1,7 +1,5 @@
 //! The README's record of the demo is what the demo prints, times apart.
 
-#![expect(clippy::disallowed_methods, reason = "reads a variable of its own")]
-
 use crate::{Ended, binary};
 use std::path::Path;
 

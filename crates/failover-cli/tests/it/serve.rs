@@ -1,5 +1,7 @@
 //! `failover serve` as a process: its signals, its log, its state.
 
+#![expect(clippy::disallowed_methods, reason = "waits for another process, for a bounded time")]
+
 use crate::{World, binary};
 use failover_testkit::upstream::{Answer, Step};
 use serde_json::{Value, json};
@@ -10,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const BUSY: &str = r#"{"error":{"type":"overloaded_error","message":"busy"}}"#;
 
 /// The server, and what it logs.

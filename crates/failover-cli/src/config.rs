@@ -3,8 +3,10 @@
 use crate::exit::{Exit, Failure};
 use crate::home;
 use clap::{Args, Subcommand};
+use failover::config::{Diagnostic, LoadError, Loaded};
+use serde_json::{Value, json};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Checks the config, shows it, or prints its schema.
 #[derive(Args, Debug)]
@@ -19,6 +21,9 @@ enum ConfigCommand {
     Check {
         /// The config; without it, failover.json5 in the state directory.
         file: Option<PathBuf>,
+        /// One JSON object for machines: `ok`, and every fault with its place.
+        #[arg(long)]
+        json: bool,
     },
     /// Print the JSON Schema, for editors.
     Schema,
@@ -35,13 +40,13 @@ enum ConfigCommand {
 /// Runs the command.
 pub(crate) fn run(args: &ConfigArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     match &args.command {
-        ConfigCommand::Check { file } => {
+        ConfigCommand::Check { file, json } => {
             let path = home::config_path(file.as_deref())?;
+            if *json {
+                return check_json(&path, out);
+            }
             let loaded = home::load_config(&path)?;
-            let bad = |error: failover::SettingsError| Failure::new(Exit::Config, crate::exit::chain(&error));
-            failover::run_policy(&loaded.config).map_err(bad)?;
-            failover::cooldown_policy(&loaded.config).map_err(bad)?;
-            failover::classifier(&loaded).map_err(bad)?;
+            settings(&loaded).map_err(|error| Failure::new(Exit::Config, crate::exit::chain(&error)))?;
             writeln!(out, "{} is valid", path.display())?;
         }
         ConfigCommand::Schema => {
@@ -64,4 +69,38 @@ pub(crate) fn run(args: &ConfigArgs, out: &mut dyn Write) -> Result<Exit, Failur
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What only putting the config to work finds.
+fn settings(loaded: &Loaded) -> Result<(), failover::SettingsError> {
+    failover::run_policy(&loaded.config)?;
+    failover::cooldown_policy(&loaded.config)?;
+    failover::classifier(loaded).map(drop)
+}
+
+fn check_json(path: &Path, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let faults: Vec<Value> = match failover::config::load(path) {
+        Ok(loaded) => settings(&loaded)
+            .err()
+            .map(|error| json!({ "file": path, "message": crate::exit::chain(&error) }))
+            .into_iter()
+            .collect(),
+        Err(LoadError::Invalid(found)) => found.faults.iter().map(fault_json).collect(),
+        Err(error) => vec![json!({ "file": path, "message": crate::exit::chain(&error) })],
+    };
+    let ok = faults.is_empty();
+    serde_json::to_writer(&mut *out, &json!({ "ok": ok, "file": path, "faults": faults }))?;
+    writeln!(out)?;
+    Ok(if ok { Exit::Ok } else { Exit::Config })
+}
+
+fn fault_json(fault: &Diagnostic) -> Value {
+    json!({
+        "file": fault.file,
+        "line": fault.line,
+        "column": fault.column,
+        "path": fault.path,
+        "message": fault.message,
+        "hint": fault.hint,
+    })
 }

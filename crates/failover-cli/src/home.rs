@@ -105,6 +105,7 @@ async fn shared() -> Option<Result<Arc<dyn KeyValue>, String>> {
 
 /// The store that machines share: this build knows none, and says so rather than use another one.
 #[cfg(not(feature = "store-redis"))]
+#[expect(clippy::unused_async, reason = "with the feature it waits for the server")]
 async fn shared() -> Option<Result<Arc<dyn KeyValue>, String>> {
     variable(STORE_URL)?;
     let why = format!(

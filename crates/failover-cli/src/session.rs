@@ -4,7 +4,9 @@ use crate::exit::{Exit, Failure, chain};
 use crate::{home, time};
 use clap::{Args, Subcommand};
 use failover::runner::SystemClock;
-use failover::session::{ProbePolicy, ResetKind, SessionKey, Sessions, reset, select_user, status};
+use failover::session::{
+    ProbePolicy, ResetKind, SessionEntry, SessionKey, Sessions, reset, select_user, status,
+};
 use failover::types::{AgentId, Clock, ModelSelector, SessionId};
 use serde_json::json;
 use std::io::Write;
@@ -32,6 +34,9 @@ enum SessionCommand {
         session: SessionId,
         /// provider/model, or provider/model@provider:profile.
         model: ModelSelector,
+        /// One JSON object for machines: how the session stands then.
+        #[arg(long)]
+        json: bool,
     },
     /// Clear what the system chose: fallbacks and automatic pins. A choice of yours stays.
     Reset {
@@ -40,6 +45,9 @@ enum SessionCommand {
         /// As for a new conversation: a pinned profile of yours is released too.
         #[arg(long)]
         new: bool,
+        /// One JSON object for machines: how the session stands then.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -52,24 +60,10 @@ pub(crate) async fn run(args: &SessionArgs, out: &mut (impl Write + Send)) -> Re
     match &args.command {
         SessionCommand::Show { session, json } => {
             let entry = sessions.get(&key(session)).await.map_err(failed)?.unwrap_or_default();
-            let status = status(&entry, None, &ProbePolicy::default());
             if *json {
-                let shown = json!({
-                    "session": session.as_str(),
-                    "selected": status.selected,
-                    "source": status.source,
-                    "answering": status.answering,
-                    "reason": status.reason,
-                    "since": status.since,
-                    "origin": status.origin,
-                    "nextProbe": status.next_probe,
-                    "unproven": status.unproven,
-                    "profile": status.pin.as_ref().map(|pin| pin.profile.as_str().to_owned()),
-                });
-                serde_json::to_writer(&mut *out, &shown)?;
-                writeln!(out)?;
-                return Ok(Exit::Ok);
+                return show_json(session, &entry, out);
             }
+            let status = status(&entry, None, &ProbePolicy::default());
             let selected = status
                 .selected
                 .as_ref()
@@ -87,17 +81,42 @@ pub(crate) async fn run(args: &SessionArgs, out: &mut (impl Write + Send)) -> Re
                 writeln!(out, "profile    {}", pin.profile)?;
             }
         }
-        SessionCommand::Select { session, model } => {
-            let change = |entry: &failover::session::SessionEntry| Some(select_user(entry, model, now));
-            sessions.update(&key(session), change).await.map_err(failed)?;
+        SessionCommand::Select { session, model, json } => {
+            let change = |entry: &SessionEntry| Some(select_user(entry, model, now));
+            let (entry, _) = sessions.update(&key(session), change).await.map_err(failed)?;
+            if *json {
+                return show_json(session, &entry, out);
+            }
             writeln!(out, "{session} uses {model} until it is reset")?;
         }
-        SessionCommand::Reset { session, new } => {
+        SessionCommand::Reset { session, new, json } => {
             let kind = if *new { ResetKind::New } else { ResetKind::Reset };
-            let change = |entry: &failover::session::SessionEntry| Some(reset(entry, kind));
-            sessions.update(&key(session), change).await.map_err(failed)?;
+            let change = |entry: &SessionEntry| Some(reset(entry, kind));
+            let (entry, _) = sessions.update(&key(session), change).await.map_err(failed)?;
+            if *json {
+                return show_json(session, &entry, out);
+            }
             writeln!(out, "what the system chose for {session} is cleared")?;
         }
     }
+    Ok(Exit::Ok)
+}
+
+fn show_json(session: &SessionId, entry: &SessionEntry, out: &mut impl Write) -> Result<Exit, Failure> {
+    let status = status(entry, None, &ProbePolicy::default());
+    let shown = json!({
+        "session": session.as_str(),
+        "selected": status.selected,
+        "source": status.source,
+        "answering": status.answering,
+        "reason": status.reason,
+        "since": status.since,
+        "origin": status.origin,
+        "nextProbe": status.next_probe,
+        "unproven": status.unproven,
+        "profile": status.pin.as_ref().map(|pin| pin.profile.as_str().to_owned()),
+    });
+    serde_json::to_writer(&mut *out, &shown)?;
+    writeln!(out)?;
     Ok(Exit::Ok)
 }

@@ -87,3 +87,27 @@ fn a_watch_on_a_terminal_gives_the_screen_back() {
     assert!(rest.contains("\u{1b}[?1049l"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+// spec: U-3
+#[test]
+fn every_fault_of_a_config_is_an_object_for_machines() {
+    let world = World::new();
+    let good = world.run(&["config", "check", "--json"]);
+    assert_eq!((good.code, &good.json()["ok"]), (Some(0), &Value::Bool(true)), "{good:?}");
+    std::fs::write(world.config_path(), "{\n  agents: { default: {} },\n  auht: {},\n}").unwrap();
+    let bad = world.run(&["config", "check", "--json"]);
+    assert_eq!(bad.code, Some(3), "{bad:?}");
+    let faults = bad.json()["faults"].clone();
+    assert_eq!((&faults[0]["line"], &faults[1]["line"]), (&2.into(), &3.into()), "{faults}");
+    assert!(faults[1]["hint"].as_str().unwrap().contains("auth"), "{faults}");
+}
+
+// spec: U-2
+#[test]
+fn a_choice_and_its_reset_can_be_read_by_machines() {
+    let world = World::new();
+    let chosen = world.run(&["session", "select", "s", "second/two", "--json"]).json();
+    assert_eq!((&chosen["selected"], &chosen["source"]), (&"second/two".into(), &"user".into()), "{chosen}");
+    let reset = world.run(&["session", "reset", "s", "--json"]).json();
+    assert_eq!(reset["selected"], "second/two", "{reset}");
+}

@@ -107,11 +107,11 @@ impl Run<'_, Reply> {
         request: &ChatRequest,
     ) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
         let runner = self.runner;
-        let helper = self.spec.purpose == Purpose::Helper;
+        let turn = self.spec.purpose == Purpose::Turn;
         let limit = self.spec.policy.deadline_ms.map(Duration::from_millis);
         let deadline = limit.map(|limit| runner.0.clock.now().after(limit));
         let answer = self.run(|attempt| async move { adapters.open(request, &attempt).await }).await?;
         // A side call never disables a profile for real turns (requirement A-16).
-        Ok(if helper { answer } else { runner.watch(answer, deadline) })
+        Ok(if turn { runner.watch(answer, deadline) } else { answer })
     }
 }

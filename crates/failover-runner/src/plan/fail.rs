@@ -21,9 +21,10 @@ fn blamed(
     purpose: Purpose,
     started_at: Timestamp,
 ) -> Option<Failure> {
-    // A side call never disables a profile for real turns (requirement A-16).
-    if purpose == Purpose::Helper {
-        return None;
+    match purpose {
+        Purpose::Turn => {}
+        // Neither a side call nor a person's question disables a profile for real turns (requirement A-16).
+        Purpose::Helper | Purpose::Probe => return None,
     }
     let scope = match action.blame {
         Blame::Nobody => return None,

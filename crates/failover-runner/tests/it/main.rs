@@ -14,6 +14,5 @@ mod fleet;
 mod log;
 mod properties;
 mod scenarios;
-mod storm;
 mod streams;
 mod table;

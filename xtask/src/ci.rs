@@ -1,7 +1,7 @@
 //! What the pipeline checks: the same at the desk.
 
 use crate::run::{Faults, Outcome, cargo, check, watch};
-use crate::{keys, layers, outside, rules, tidy};
+use crate::{keys, layers, rules, tidy};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -29,7 +29,6 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
     let mut ran = Counts::default();
     step("tests", || tests(&mut ran))?;
     step("doc tests", || doc_tests(&mut ran))?;
-    step("outside", || outside::main(&[]))?;
     step("docs", || {
         let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--all-features", "--locked", "--quiet"]);
         docs.env("RUSTDOCFLAGS", "-Dwarnings");

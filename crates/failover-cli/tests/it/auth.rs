@@ -109,6 +109,8 @@ fn a_person_is_asked_and_what_they_type_is_not_shown() {
         assert!(read > 0, "the prompt does not come: {}", String::from_utf8_lossy(&seen));
         seen.extend_from_slice(&some[..read]);
     }
+    // The terminal's echo goes off right behind the prompt, and nothing tells when; nobody types faster than this.
+    std::thread::sleep(Duration::from_secs(2));
     keyboard.write_all(format!("{THIRD_KEY}\n").as_bytes()).unwrap();
     screen.read_to_end(&mut seen).unwrap();
     drop(keyboard);

@@ -138,8 +138,10 @@ fn block_on(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit
         .map_err(|error| Failure::new(Exit::Busy, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(async {
         tokio::select! {
-            ended = command => ended,
+            // First, so that the signal is followed before the command does anything that must be tidied up.
+            biased;
             Ok(()) = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "interrupted")),
+            ended = command => ended,
         }
     });
     // A command substitution or a disk that hangs must not keep the process.

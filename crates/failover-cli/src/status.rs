@@ -5,7 +5,7 @@ use crate::show::DIM;
 use crate::{home, journal, time};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use failover::auth::{Availability, availability};
+use failover::auth::availability;
 use failover::runner::SystemClock;
 use failover::runner::health::Subject;
 use failover::session::{ProbePolicy, SessionStatus, status};
@@ -70,30 +70,20 @@ struct Standing {
 
 fn standing(engine: &Engine, profile: &ProfileId, now: Timestamp) -> Standing {
     let stats = engine.runner().health().usage(&Subject::Profile(profile.clone()));
-    let out = |word, reason: failover::types::FailoverReason, until| Standing {
-        word,
-        reason: Some(reason.to_string()),
-        until: Some(until),
+    let available = availability(&stats, None, now);
+    let mut found = Standing {
+        word: available.code(),
+        reason: available.reason().map(|reason| reason.to_string()),
+        until: available.until(),
         scope: None,
         errors: stats.error_count(),
         last_used: stats.last_used(),
     };
-    let calm = |word| Standing {
-        reason: None,
-        until: None,
-        ..out(word, failover::types::FailoverReason::Unclassified, now)
-    };
-    let mut found = match availability(&stats, None, now) {
-        Availability::Cooling { until, reason, .. } => out("resting", reason, until),
-        Availability::Disabled { until, reason } => out("disabled", reason, until),
-        Availability::Blocked { until, reason } => out("blocked", reason, until),
-        Availability::Paused => calm("paused"),
-        Availability::Usable => calm("usable"),
-    };
-    if found.word == "usable" {
+    if available.is_usable() {
         // A window of one model leaves the profile usable, and is worth knowing.
         if let Some(window) = stats.windows().iter().find(|window| window.until > now) {
-            found = out("usable", window.reason, window.until);
+            found.reason = Some(window.reason.to_string());
+            found.until = Some(window.until);
             found.scope = match &window.scope {
                 failover::auth::WindowScope::Model(model) => Some(model.to_string()),
                 failover::auth::WindowScope::Profile => None,

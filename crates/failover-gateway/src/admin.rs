@@ -7,13 +7,10 @@ use crate::gateway::{Gateway, State};
 use crate::guard;
 use crate::metrics::ProfileState;
 use crate::service::{json, percent_decoded, read_body};
-use failover::auth::{Availability, ClearScope, UsageStats, WindowScope, availability, clear, pause, resume};
+use failover::auth::{ClearScope, UsageStats, WindowScope, availability, clear, pause, resume};
 use failover::provider::ChatRequest;
 use failover::runner::health::Subject;
-use failover::session::{
-    ProbePolicy, ResetKind, SessionEntry, SessionKey, reset, select_user, status as session_status,
-};
-use failover::store::Prefix;
+use failover::session::{ProbePolicy, ResetKind, SessionKey, reset, select_user, status as session_status};
 use failover::types::{FailoverReason, ModelRef, ModelSelector, ProfileId, SessionId, Timestamp};
 use failover::{Engine, Turn};
 use http::{Method, Request, Response, StatusCode};
@@ -40,7 +37,7 @@ struct WindowShown {
 struct ProfileShown {
     profile: ProfileId,
     provider: String,
-    /// `usable`, `resting`, `disabled`, `blocked` or `paused`.
+    /// `usable`, `cooling`, `disabled`, `blocked` or `paused`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<FailoverReason>,
@@ -64,13 +61,8 @@ fn scope(scope: &WindowScope) -> String {
 
 fn profile(engine: &Engine, id: &ProfileId, provider: &str, now: Timestamp) -> ProfileShown {
     let usage = engine.runner().health().usage(&Subject::Profile(id.clone()));
-    let (state, reason, until) = match availability(&usage, None, now) {
-        Availability::Usable => ("usable", None, None),
-        Availability::Cooling { until, reason, .. } => ("resting", Some(reason), Some(until)),
-        Availability::Disabled { until, reason } => ("disabled", Some(reason), Some(until)),
-        Availability::Blocked { until, reason } => ("blocked", Some(reason), Some(until)),
-        Availability::Paused => ("paused", None, None),
-    };
+    let available = availability(&usage, None, now);
+    let (state, reason, until) = (available.code(), available.reason(), available.until());
     let window = |window: &failover::auth::Window| WindowShown {
         scope: scope(&window.scope),
         reason: window.reason,
@@ -135,17 +127,15 @@ struct SessionShown {
 }
 
 /// Sessions whose answers come from another model than was chosen, and those that a person chose a model for.
-async fn sessions(gateway: &Gateway, engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, String> {
-    let prefix = Prefix::new(&["agent", engine.agent().as_str(), "session"]).map_err(|e| e.to_string())?;
+async fn sessions(engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, String> {
     let (mut shown, mut after, mut seen) = (Vec::new(), None, 0);
-    loop {
-        let page = gateway.store().scan(&prefix, after.as_ref(), PAGE).await.map_err(|e| e.to_string())?;
+    while seen < LOOKED_AT {
+        let page = engine.sessions().list(engine.agent(), after.as_ref(), PAGE).await;
+        let page = page.map_err(|error| error.to_string())?;
+        let Some((last, _)) = page.last() else { break };
+        after = Some(last.clone());
         seen += page.len();
-        after = page.last().map(|(key, _)| key.clone());
-        let full = page.len() >= PAGE && seen < LOOKED_AT;
-        for (key, found) in page {
-            let Ok(entry) = SessionEntry::parse(found.value.as_bytes()) else { continue };
-            let Some(session) = key.segments().nth(3) else { continue };
+        for (session, entry) in page {
             let status = session_status(&entry, None, &ProbePolicy::default());
             if status.answering.is_none() && !status.stored.is_a_choice() {
                 continue;
@@ -153,7 +143,7 @@ async fn sessions(gateway: &Gateway, engine: &Engine, now: Timestamp) -> Result<
             let free = status.origin.as_ref().and_then(|model| engine.runner().health().free_at(model, now));
             let next = failover::session::next_probe(&entry, free, &ProbePolicy::default());
             shown.push(SessionShown {
-                session,
+                session: session.to_string(),
                 source: status.source,
                 selected: status.selected,
                 answering: status.answering,
@@ -166,10 +156,8 @@ async fn sessions(gateway: &Gateway, engine: &Engine, now: Timestamp) -> Result<
                 return Ok(shown);
             }
         }
-        if !full {
-            return Ok(shown);
-        }
     }
+    Ok(shown)
 }
 
 /// What a `POST` may say.
@@ -209,7 +197,7 @@ pub(crate) async fn handle(gateway: &Gateway, request: Request<Incoming>) -> Res
             ["status"] => done(&status(gateway, &state, after, now).await),
             ["decisions"] => done(&json!({ "now": now, "decisions": gateway.board().decisions(after) })),
             ["profiles"] => done(&json!({ "now": now, "profiles": profiles(&state.engine, now) })),
-            ["sessions"] => match sessions(gateway, &state.engine, now).await {
+            ["sessions"] => match sessions(&state.engine, now).await {
                 Ok(sessions) => done(&json!({ "now": now, "sessions": sessions })),
                 Err(why) => refused(ErrorKind::Server, why),
             },
@@ -258,7 +246,7 @@ async fn status(gateway: &Gateway, state: &State, after: u64, now: Timestamp) ->
         };
         routes.iter().map(|named| json!({ "name": &*named.name, "chain": chain(&named.route) })).collect()
     };
-    let (sessions, fault) = match sessions(gateway, engine, now).await {
+    let (sessions, fault) = match sessions(engine, now).await {
         Ok(sessions) => (sessions, None),
         Err(why) => (Vec::new(), Some(why)),
     };

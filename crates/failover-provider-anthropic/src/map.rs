@@ -3,7 +3,7 @@
 use crate::DEFAULT_MAX_TOKENS;
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Losses, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) struct Mapped {
 /// Maps a request for one attempt.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Vec::new() };
+    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Losses::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -38,7 +38,7 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         .collect::<Result<Vec<_>, _>>()?;
     // The vendor's own tools stand beside the functions.
     for own in request.opaque.iter().filter(|opaque| opaque.name == "tools") {
-        if mapper.is_at_home(own) {
+        if mapper.losses.is_at_home(own, scope) {
             tools.extend(serde_json::from_str::<Vec<Json>>(own.value.as_str()).unwrap_or_default());
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         None => {}
         // Who wrote it for this API wrote the format into it.
         Some(ResponseFormat::JsonSchema { .. }) if own("output_config") => {}
-        Some(ResponseFormat::JsonObject) => mapper.lose("response_format", LossReason::NoPlace),
+        Some(ResponseFormat::JsonObject) => mapper.losses.note("response_format", LossReason::NoPlace),
         Some(ResponseFormat::JsonSchema { schema, .. }) => {
             let mut format = Fields::default();
             format.put("type", "json_schema")?;
@@ -72,17 +72,17 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if request.effort.is_some_and(|effort| effort != Effort::None) && !told {
         // Which field says it, and which others it forbids, differs from model to model: callers who know their
         // model send `thinking` as an opaque field.
-        mapper.lose("effort", LossReason::NoPlace);
+        mapper.losses.note("effort", LossReason::NoPlace);
     }
     body.put("stream", &request.stream)?;
     for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
         if body.has(&opaque.name) {
-            mapper.lose(&opaque.name, LossReason::NoPlace);
-        } else if mapper.is_at_home(opaque) {
+            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+        } else if mapper.losses.is_at_home(opaque, scope) {
             body.put(&opaque.name, &opaque.value)?;
         }
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
 }
 
 /// Messages of one side that follow each other: results of parallel calls must come in one turn.
@@ -105,26 +105,10 @@ struct Mapper<'a> {
     ids: IdMap,
     system: Vec<Json>,
     turns: Vec<Turn>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 impl Mapper<'_> {
-    fn lose(&mut self, what: &str, reason: LossReason) {
-        let loss = Loss::new(what, reason);
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
-        }
-    }
-
-    /// Whether an opaque field goes where it came from; if not, its loss is noted.
-    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
-        let home = opaque.origin.is_target_of(self.scope);
-        if !home {
-            self.lose(&opaque.name, LossReason::ForeignOrigin);
-        }
-        home
-    }
-
     fn message(&mut self, message: &Message) -> Result<(), JsonError> {
         let mut content = Vec::new();
         for part in &message.parts {
@@ -155,7 +139,7 @@ impl Mapper<'_> {
             Part::ToolCall(call) => return self.call(call).map(Some),
             Part::ToolResult(result) => return self.result(result).map(Some),
             Part::Reasoning { text, proof: Some(proof) } if proof.name == "signature" => {
-                if !self.is_at_home(proof) {
+                if !self.losses.is_at_home(proof, self.scope) {
                     return Ok(None);
                 }
                 let mut block = Fields::default();
@@ -164,16 +148,18 @@ impl Mapper<'_> {
                 block.put("signature", &proof.value)?;
                 return Json::of(&block).map(Some);
             }
-            Part::Opaque(item) => return Ok(self.is_at_home(item).then(|| item.value.clone())),
+            Part::Opaque(item) => {
+                return Ok(self.losses.is_at_home(item, self.scope).then(|| item.value.clone()));
+            }
             Part::Reasoning { proof: Some(proof), .. } => {
-                if self.is_at_home(proof) {
-                    self.lose(&proof.name, LossReason::NoPlace);
+                if self.losses.is_at_home(proof, self.scope) {
+                    self.losses.note(&proof.name, LossReason::NoPlace);
                 }
                 return Ok(None);
             }
             // Thinking without its signature is refused.
             Part::Reasoning { proof: None, .. } => {
-                self.lose("reasoning", LossReason::NoPlace);
+                self.losses.note("reasoning", LossReason::NoPlace);
                 return Ok(None);
             }
         };
@@ -182,7 +168,7 @@ impl Mapper<'_> {
 
     fn image(&mut self, image: &Image) -> Value {
         if image.detail.is_some() {
-            self.lose("image detail", LossReason::NoPlace);
+            self.losses.note("image detail", LossReason::NoPlace);
         }
         let source = match &image.source {
             ImageSource::Url(url) => json!({"type": "url", "url": url}),
@@ -206,7 +192,7 @@ impl Mapper<'_> {
     fn arguments(&mut self, text: &str) -> Result<Json, JsonError> {
         let object = Json::parse(text).ok().filter(|json| json.as_str().starts_with('{'));
         if object.is_none() && !text.trim().is_empty() {
-            self.lose("arguments that are no JSON object", LossReason::NoPlace);
+            self.losses.note("arguments that are no JSON object", LossReason::NoPlace);
         }
         object.map_or_else(|| Json::parse("{}"), Ok)
     }
@@ -217,9 +203,11 @@ impl Mapper<'_> {
             match part {
                 Part::Text(_) | Part::Image(_) | Part::Opaque(_) => content.extend(self.part(part)?),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
-                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                    self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }
-                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
+                Part::Reasoning { .. } => {
+                    self.losses.note("reasoning inside a tool result", LossReason::NoPlace);
+                }
             }
         }
         let mut block = Fields::default();

@@ -3,7 +3,7 @@
 use crate::decode::SIGNATURE;
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Losses, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) struct Mapped {
 /// Maps a request for one attempt. Model and streaming stand in the path.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Vec::new() };
+    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Losses::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -44,7 +44,7 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     }
     match &request.response_format {
         None => {}
-        Some(ResponseFormat::JsonObject) => mapper.lose("response_format", LossReason::NoPlace),
+        Some(ResponseFormat::JsonObject) => mapper.losses.note("response_format", LossReason::NoPlace),
         Some(ResponseFormat::JsonSchema { name, schema, .. }) => {
             // The schema is wanted as a text.
             let schema = json!({"jsonSchema": {"name": name, "schema": schema.as_str()}});
@@ -54,16 +54,16 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if request.effort.is_some_and(|effort| effort != Effort::None) {
         // Each family of models has a field of its own: callers who know their model send
         // `additionalModelRequestFields` as an opaque field.
-        mapper.lose("effort", LossReason::NoPlace);
+        mapper.losses.note("effort", LossReason::NoPlace);
     }
     for opaque in &request.opaque {
         if body.has(&opaque.name) {
-            mapper.lose(&opaque.name, LossReason::NoPlace);
-        } else if mapper.is_at_home(opaque) {
+            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+        } else if mapper.losses.is_at_home(opaque, scope) {
             body.put(&opaque.name, &opaque.value)?;
         }
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
 }
 
 /// Messages of one side that follow each other: the API wants the sides to alternate.
@@ -86,26 +86,10 @@ struct Mapper<'a> {
     ids: IdMap,
     system: Vec<Json>,
     turns: Vec<Turn>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 impl Mapper<'_> {
-    fn lose(&mut self, what: &str, reason: LossReason) {
-        let loss = Loss::new(what, reason);
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
-        }
-    }
-
-    /// Whether an opaque field goes where it came from; if not, its loss is noted.
-    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
-        let home = opaque.origin.is_target_of(self.scope);
-        if !home {
-            self.lose(&opaque.name, LossReason::ForeignOrigin);
-        }
-        home
-    }
-
     fn message(&mut self, message: &Message) -> Result<(), JsonError> {
         let mut content = Vec::new();
         for part in &message.parts {
@@ -139,7 +123,7 @@ impl Mapper<'_> {
             Part::ToolCall(call) => return self.call(call).map(Some),
             Part::ToolResult(result) => return self.result(result).map(Some),
             Part::Reasoning { text, proof: Some(proof) } if proof.name == SIGNATURE => {
-                if !self.is_at_home(proof) {
+                if !self.losses.is_at_home(proof, self.scope) {
                     return Ok(None);
                 }
                 let mut inner = Fields::default();
@@ -147,16 +131,18 @@ impl Mapper<'_> {
                 inner.put(SIGNATURE, &proof.value)?;
                 return nested(&["reasoningContent", "reasoningText"], &inner).map(Some);
             }
-            Part::Opaque(item) => return Ok(self.is_at_home(item).then(|| item.value.clone())),
+            Part::Opaque(item) => {
+                return Ok(self.losses.is_at_home(item, self.scope).then(|| item.value.clone()));
+            }
             Part::Reasoning { proof: Some(proof), .. } => {
-                if self.is_at_home(proof) {
-                    self.lose(&proof.name, LossReason::NoPlace);
+                if self.losses.is_at_home(proof, self.scope) {
+                    self.losses.note(&proof.name, LossReason::NoPlace);
                 }
                 return Ok(None);
             }
             // Reasoning without its signature is refused.
             Part::Reasoning { proof: None, .. } => {
-                self.lose("reasoning", LossReason::NoPlace);
+                self.losses.note("reasoning", LossReason::NoPlace);
                 return Ok(None);
             }
         };
@@ -166,7 +152,7 @@ impl Mapper<'_> {
     /// An image in the request itself or in S3; the API fetches from nowhere else.
     fn image(&mut self, image: &Image) -> Option<Value> {
         if image.detail.is_some() {
-            self.lose("image detail", LossReason::NoPlace);
+            self.losses.note("image detail", LossReason::NoPlace);
         }
         let found = match &image.source {
             ImageSource::Base64 { media_type, data } => {
@@ -182,7 +168,7 @@ impl Mapper<'_> {
                 .and_then(|(media_type, data)| Some((format(media_type)?, json!({"bytes": data})))),
         };
         let Some((format, source)) = found else {
-            self.lose("image by address or of another format", LossReason::NoPlace);
+            self.losses.note("image by address or of another format", LossReason::NoPlace);
             return None;
         };
         Some(json!({"image": {"format": format, "source": source}}))
@@ -200,7 +186,7 @@ impl Mapper<'_> {
     fn arguments(&mut self, text: &str) -> Result<Json, JsonError> {
         let object = Json::parse(text).ok().filter(|json| json.as_str().starts_with('{'));
         if object.is_none() && !text.trim().is_empty() {
-            self.lose("arguments that are no JSON object", LossReason::NoPlace);
+            self.losses.note("arguments that are no JSON object", LossReason::NoPlace);
         }
         object.map_or_else(|| Json::parse("{}"), Ok)
     }
@@ -211,10 +197,12 @@ impl Mapper<'_> {
             match part {
                 Part::Text(_) | Part::Image(_) => content.extend(self.part(part)?),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
-                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                    self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }
-                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
-                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+                Part::Reasoning { .. } => {
+                    self.losses.note("reasoning inside a tool result", LossReason::NoPlace);
+                }
+                Part::Opaque(opaque) => self.losses.note(&opaque.name, LossReason::NoPlace),
             }
         }
         let mut inner = Fields::default();
@@ -238,7 +226,7 @@ impl Mapper<'_> {
         fields.put("tools", &tools)?;
         match &request.tool_choice {
             None => {}
-            Some(ToolChoice::None) => self.lose("tool_choice", LossReason::NoPlace),
+            Some(ToolChoice::None) => self.losses.note("tool_choice", LossReason::NoPlace),
             Some(ToolChoice::Auto) => fields.put("toolChoice", &json!({"auto": {}}))?,
             Some(ToolChoice::Required) => fields.put("toolChoice", &json!({"any": {}}))?,
             Some(ToolChoice::Named(name)) => fields.put("toolChoice", &json!({"tool": {"name": name}}))?,

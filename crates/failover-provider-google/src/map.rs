@@ -4,7 +4,7 @@ use crate::adapter::Service;
 use crate::decode::SIGNATURE;
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Losses, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -38,7 +38,7 @@ pub(crate) fn map(
         system: Vec::new(),
         turns: Vec::new(),
         shown: Vec::new(),
-        losses: Vec::new(),
+        losses: Losses::new(),
     };
     for message in &request.messages {
         mapper.message(message)?;
@@ -63,12 +63,12 @@ pub(crate) fn map(
     }
     for opaque in request.opaque.iter().filter(|opaque| opaque.name != GENERATION) {
         if body.has(&opaque.name) {
-            mapper.lose(&opaque.name, LossReason::NoPlace);
-        } else if mapper.is_at_home(opaque) {
+            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+        } else if mapper.losses.is_at_home(opaque, scope) {
             body.put(&opaque.name, &opaque.value)?;
         }
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
 }
 
 /// The tool of each call: results are matched by name here.
@@ -116,26 +116,10 @@ struct Mapper<'a> {
     turns: Vec<Turn>,
     /// Images of tool results, which have no place in them.
     shown: Vec<Json>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 impl Mapper<'_> {
-    fn lose(&mut self, what: &str, reason: LossReason) {
-        let loss = Loss::new(what, reason);
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
-        }
-    }
-
-    /// Whether an opaque field goes where it came from; if not, its loss is noted.
-    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
-        let home = opaque.origin.is_target_of(self.scope);
-        if !home {
-            self.lose(&opaque.name, LossReason::ForeignOrigin);
-        }
-        home
-    }
-
     fn push(&mut self, from: Role, parts: Vec<Json>) {
         match self.turns.last_mut().filter(|turn| turn.from == from) {
             _ if parts.is_empty() => {}
@@ -187,24 +171,24 @@ impl Mapper<'_> {
                     continue;
                 }
                 Part::Opaque(item) => {
-                    if self.is_at_home(item) {
+                    if self.losses.is_at_home(item, self.scope) {
                         parts.push(item.value.clone());
                     }
                     continue;
                 }
                 Part::Reasoning { proof: Some(proof), .. } => {
-                    if self.is_at_home(proof) {
+                    if self.losses.is_at_home(proof, self.scope) {
                         if proof.name == SIGNATURE {
                             waiting = Some(proof.value.clone());
                         } else {
-                            self.lose(&proof.name, LossReason::NoPlace);
+                            self.losses.note(&proof.name, LossReason::NoPlace);
                         }
                     }
                     continue;
                 }
                 // Thoughts are shown, and not wanted back.
                 Part::Reasoning { proof: None, .. } => {
-                    self.lose("reasoning", LossReason::NoPlace);
+                    self.losses.note("reasoning", LossReason::NoPlace);
                     continue;
                 }
             };
@@ -225,7 +209,7 @@ impl Mapper<'_> {
 
     fn image(&mut self, image: &Image) -> Value {
         if image.detail.is_some() {
-            self.lose("image detail", LossReason::NoPlace);
+            self.losses.note("image detail", LossReason::NoPlace);
         }
         match &image.source {
             ImageSource::Base64 { media_type, data } => {
@@ -257,7 +241,7 @@ impl Mapper<'_> {
     fn arguments(&mut self, text: &str) -> Result<Json, JsonError> {
         let object = object(text);
         if object.is_none() && !text.trim().is_empty() {
-            self.lose("arguments that are no JSON object", LossReason::NoPlace);
+            self.losses.note("arguments that are no JSON object", LossReason::NoPlace);
         }
         object.map_or_else(|| Json::parse("{}"), Ok)
     }
@@ -272,16 +256,18 @@ impl Mapper<'_> {
                     self.shown.push(Json::of(&image)?);
                 }
                 Part::ToolCall(_) | Part::ToolResult(_) => {
-                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                    self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }
-                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
-                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+                Part::Reasoning { .. } => {
+                    self.losses.note("reasoning inside a tool result", LossReason::NoPlace);
+                }
+                Part::Opaque(opaque) => self.losses.note(&opaque.name, LossReason::NoPlace),
             }
         }
         let text = texts.join("\n");
         let name = self.names.get(&result.call_id).cloned();
         if name.is_none() {
-            self.lose("the name of a tool result without its call", LossReason::NoPlace);
+            self.losses.note("the name of a tool result without its call", LossReason::NoPlace);
         }
         let name = name.unwrap_or_else(|| result.call_id.clone());
         let mut inner = Fields::default();
@@ -299,7 +285,7 @@ impl Mapper<'_> {
 
     fn tool(&mut self, tool: &Tool) -> Result<Fields, JsonError> {
         if tool.strict == Some(true) {
-            self.lose("strict", LossReason::NoPlace);
+            self.losses.note("strict", LossReason::NoPlace);
         }
         let mut fields = Fields::default();
         fields.put("name", &tool.name)?;
@@ -328,22 +314,22 @@ impl Mapper<'_> {
         let asked: Vec<&Opaque> = request.opaque.iter().filter(|opaque| opaque.name == GENERATION).collect();
         let mut own = BTreeMap::new();
         for opaque in asked {
-            if self.is_at_home(opaque) {
+            if self.losses.is_at_home(opaque, self.scope) {
                 match serde_json::from_str::<BTreeMap<String, Json>>(opaque.value.as_str()) {
                     Ok(more) => own.extend(more),
-                    Err(_) => self.lose(GENERATION, LossReason::NoPlace),
+                    Err(_) => self.losses.note(GENERATION, LossReason::NoPlace),
                 }
             }
         }
         if let Some(effort) = request.effort.filter(|_| !own.contains_key("thinkingConfig")) {
             match thinking(self.scope.model.model(), effort) {
                 Some(config) => fields.put("thinkingConfig", &config)?,
-                None => self.lose("effort", LossReason::NoPlace),
+                None => self.losses.note("effort", LossReason::NoPlace),
             }
         }
         for (name, value) in own {
             if fields.has(&name) {
-                self.lose(&format!("{GENERATION}.{name}"), LossReason::NoPlace);
+                self.losses.note(&format!("{GENERATION}.{name}"), LossReason::NoPlace);
             } else {
                 fields.put(&name, &value)?;
             }

@@ -2,7 +2,7 @@
 
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Losses, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use std::collections::HashMap;
 
@@ -18,7 +18,8 @@ pub(crate) struct Mapped {
 /// Maps a request for one attempt.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, names: HashMap::new(), messages: Vec::new(), losses: Vec::new() };
+    let mut mapper =
+        Mapper { scope, ids, names: HashMap::new(), messages: Vec::new(), losses: Losses::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -30,7 +31,7 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         body.put("tools", &tools)?;
     }
     if request.tool_choice.as_ref().is_some_and(|choice| *choice != ToolChoice::Auto) {
-        mapper.lose("tool_choice", LossReason::NoPlace);
+        mapper.losses.note("tool_choice", LossReason::NoPlace);
     }
     match &request.response_format {
         None => {}
@@ -58,12 +59,12 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     body.put("stream", &request.stream)?;
     for opaque in &request.opaque {
         if body.has(&opaque.name) {
-            mapper.lose(&opaque.name, LossReason::NoPlace);
-        } else if mapper.is_at_home(opaque) {
+            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+        } else if mapper.losses.is_at_home(opaque, scope) {
             body.put(&opaque.name, &opaque.value)?;
         }
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
 }
 
 struct Mapper<'a> {
@@ -72,7 +73,7 @@ struct Mapper<'a> {
     /// Names of the tools, by the ids of their calls: results are told apart by name.
     names: HashMap<&'a str, &'a str>,
     messages: Vec<Fields>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 /// What one neutral message gives.
@@ -86,22 +87,6 @@ struct Parts {
 }
 
 impl<'a> Mapper<'a> {
-    fn lose(&mut self, what: &str, reason: LossReason) {
-        let loss = Loss::new(what, reason);
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
-        }
-    }
-
-    /// Whether an opaque field goes where it came from; if not, its loss is noted.
-    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
-        let home = opaque.origin.is_target_of(self.scope);
-        if !home {
-            self.lose(&opaque.name, LossReason::ForeignOrigin);
-        }
-        home
-    }
-
     /// One neutral message becomes one, or one for each tool result in it.
     fn message(&mut self, message: &'a Message) -> Result<(), JsonError> {
         let mut parts = Parts::default();
@@ -113,18 +98,18 @@ impl<'a> Mapper<'a> {
                 Part::ToolCall(call) => parts.calls.push(self.call(call)?),
                 Part::ToolResult(result) => shown.extend(self.result(result)?),
                 Part::Reasoning { proof: Some(proof), .. } if proof.name == "thinking" => {
-                    if self.is_at_home(proof) {
+                    if self.losses.is_at_home(proof, self.scope) {
                         parts.thinking = Some(proof.value.clone());
                     }
                 }
                 Part::Reasoning { proof: Some(proof), .. } => {
-                    if self.is_at_home(proof) {
-                        self.lose(&proof.name, LossReason::NoPlace);
+                    if self.losses.is_at_home(proof, self.scope) {
+                        self.losses.note(&proof.name, LossReason::NoPlace);
                     }
                 }
-                Part::Reasoning { proof: None, .. } => self.lose("reasoning", LossReason::NoPlace),
+                Part::Reasoning { proof: None, .. } => self.losses.note("reasoning", LossReason::NoPlace),
                 Part::Opaque(item) => {
-                    if self.is_at_home(item) {
+                    if self.losses.is_at_home(item, self.scope) {
                         parts.extra.put(&item.name, &item.value)?;
                     }
                 }
@@ -168,12 +153,12 @@ impl<'a> Mapper<'a> {
     /// The server fetches nothing: images come in the request.
     fn image(&mut self, image: &Image) -> Option<String> {
         if image.detail.is_some() {
-            self.lose("image detail", LossReason::NoPlace);
+            self.losses.note("image detail", LossReason::NoPlace);
         }
         match &image.source {
             ImageSource::Base64 { data, .. } => Some(data.clone()),
             ImageSource::Url(_) => {
-                self.lose("image by URL", LossReason::NoPlace);
+                self.losses.note("image by URL", LossReason::NoPlace);
                 None
             }
         }
@@ -195,7 +180,7 @@ impl<'a> Mapper<'a> {
     fn arguments(&mut self, text: &str) -> Result<Json, JsonError> {
         let object = Json::parse(text).ok().filter(|json| json.as_str().starts_with('{'));
         if object.is_none() && !text.trim().is_empty() {
-            self.lose("arguments that are no JSON object", LossReason::NoPlace);
+            self.losses.note("arguments that are no JSON object", LossReason::NoPlace);
         }
         object.map_or_else(|| Json::parse("{}"), Ok)
     }
@@ -208,10 +193,12 @@ impl<'a> Mapper<'a> {
                 Part::Text(text) => texts.push(text.as_str()),
                 Part::Image(image) => images.extend(self.image(image)),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
-                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                    self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }
-                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
-                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+                Part::Reasoning { .. } => {
+                    self.losses.note("reasoning inside a tool result", LossReason::NoPlace);
+                }
+                Part::Opaque(opaque) => self.losses.note(&opaque.name, LossReason::NoPlace),
             }
         }
         let mut fields = Fields::default();
@@ -225,7 +212,7 @@ impl<'a> Mapper<'a> {
 
     fn tool(&mut self, tool: &Tool) -> Result<Fields, JsonError> {
         if tool.strict == Some(true) {
-            self.lose("strict", LossReason::NoPlace);
+            self.losses.note("strict", LossReason::NoPlace);
         }
         let mut function = Fields::default();
         function.put("name", &tool.name)?;

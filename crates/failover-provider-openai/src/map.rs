@@ -2,8 +2,8 @@
 
 use crate::facts::{EffortField, Facts};
 use failover_provider::{
-    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason, Message,
-    Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason, Losses,
+    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
 };
 use serde_json::{Value, json};
 
@@ -19,8 +19,12 @@ pub(crate) fn map(
     scope: &AttemptScope<'_>,
     facts: &Facts,
 ) -> Result<Mapped, JsonError> {
-    let mut mapper =
-        Mapper { scope, ids: IdMap::of(facts.tool_ids, request), messages: Vec::new(), losses: Vec::new() };
+    let mut mapper = Mapper {
+        scope,
+        ids: IdMap::of(facts.tool_ids, request),
+        messages: Vec::new(),
+        losses: Losses::new(),
+    };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -34,7 +38,7 @@ pub(crate) fn map(
         .collect::<Result<Vec<_>, _>>()?;
     // The vendor's own tools stand beside the functions.
     for own in request.opaque.iter().filter(|opaque| opaque.name == "tools") {
-        if mapper.is_at_home(own) {
+        if mapper.losses.is_at_home(own, scope) {
             tools.extend(serde_json::from_str::<Vec<Json>>(own.value.as_str()).unwrap_or_default());
         }
     }
@@ -56,7 +60,7 @@ pub(crate) fn map(
     }
     match (request.effort, facts.effort) {
         (None, _) => {}
-        (Some(_), EffortField::Nowhere) => mapper.lose("effort", LossReason::NoPlace),
+        (Some(_), EffortField::Nowhere) => mapper.losses.note("effort", LossReason::NoPlace),
         (Some(effort), EffortField::Flat) => body.put("reasoning_effort", effort.as_str())?,
         (Some(effort), EffortField::Nested) => body.put("reasoning", &json!({"effort": effort.as_str()}))?,
     }
@@ -66,38 +70,22 @@ pub(crate) fn map(
     }
     for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
         if body.has(&opaque.name) {
-            mapper.lose(&opaque.name, LossReason::NoPlace);
-        } else if mapper.is_at_home(opaque) {
+            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+        } else if mapper.losses.is_at_home(opaque, scope) {
             body.put(&opaque.name, &opaque.value)?;
         }
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
 }
 
 struct Mapper<'a> {
     scope: &'a AttemptScope<'a>,
     ids: IdMap,
     messages: Vec<Fields>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 impl Mapper<'_> {
-    fn lose(&mut self, what: &str, reason: LossReason) {
-        let loss = Loss::new(what, reason);
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
-        }
-    }
-
-    /// Whether an opaque field goes where it came from; if not, its loss is noted.
-    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
-        let home = opaque.origin.is_target_of(self.scope);
-        if !home {
-            self.lose(&opaque.name, LossReason::ForeignOrigin);
-        }
-        home
-    }
-
     /// One neutral message becomes one of the dialect's, or one for each tool result in it.
     fn message(&mut self, message: &Message) -> Result<(), JsonError> {
         let mut content: Vec<Value> = Vec::new();
@@ -116,12 +104,12 @@ impl Mapper<'_> {
                             Part::Text(text) => texts.push(text.as_str()),
                             Part::Image(image) => shown.push(image_part(image)),
                             Part::ToolCall(_) | Part::ToolResult(_) => {
-                                self.lose("tool call inside a tool result", LossReason::NoPlace);
+                                self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                             }
                             Part::Reasoning { .. } => {
-                                self.lose("reasoning inside a tool result", LossReason::NoPlace);
+                                self.losses.note("reasoning inside a tool result", LossReason::NoPlace);
                             }
-                            Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+                            Part::Opaque(opaque) => self.losses.note(&opaque.name, LossReason::NoPlace),
                         }
                     }
                     let mut fields = Fields::default();
@@ -131,17 +119,17 @@ impl Mapper<'_> {
                     self.messages.push(fields);
                 }
                 Part::Opaque(own) if is_content(own) => {
-                    if self.is_at_home(own) {
+                    if self.losses.is_at_home(own, self.scope) {
                         content.extend(serde_json::from_str::<Value>(own.value.as_str()).ok());
                     }
                 }
                 Part::Reasoning { proof: Some(proof), .. } | Part::Opaque(proof) => {
-                    if self.is_at_home(proof) && !extra.has(&proof.name) {
+                    if self.losses.is_at_home(proof, self.scope) && !extra.has(&proof.name) {
                         extra.put(&proof.name, &proof.value)?;
                     }
                 }
                 // Without a proof nobody wants it back.
-                Part::Reasoning { proof: None, .. } => self.lose("reasoning", LossReason::NoPlace),
+                Part::Reasoning { proof: None, .. } => self.losses.note("reasoning", LossReason::NoPlace),
             }
         }
         if !(content.is_empty() && calls.is_empty() && extra.is_empty()) {

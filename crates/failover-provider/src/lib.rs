@@ -9,6 +9,7 @@ mod chat;
 mod failure;
 mod ids;
 mod json;
+mod losses;
 mod native;
 mod reply;
 mod scope;
@@ -24,6 +25,7 @@ pub use failure::{
 };
 pub use ids::{IdMap, ToolIds};
 pub use json::{Fields, Json, JsonError};
+pub use losses::Losses;
 pub use native::{Dialect, Native, NativeError, NativeFrame, ReadFrame};
 pub use reply::{
     ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,

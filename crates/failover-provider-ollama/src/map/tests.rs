@@ -1,7 +1,7 @@
 //! Golden requests.
 
 use super::*;
-use failover_provider::Origin;
+use failover_provider::{Opaque, Origin};
 use failover_testkit::ManualClock;
 use failover_types::{ModelRef, ProviderId};
 use serde_json::Value;

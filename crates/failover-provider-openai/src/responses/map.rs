@@ -3,7 +3,7 @@
 use super::decode::REASONING;
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Losses, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,8 @@ pub(super) struct Mapped {
 /// Maps a request for one attempt.
 pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, instructions: Vec::new(), items: Vec::new(), losses: Vec::new() };
+    let mut mapper =
+        Mapper { scope, ids, instructions: Vec::new(), items: Vec::new(), losses: Losses::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -38,7 +39,7 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     body.put_some("top_p", request.top_p.as_ref())?;
     body.put_some("max_output_tokens", request.max_tokens.as_ref())?;
     if !request.stop.is_empty() {
-        mapper.lose("stop", LossReason::NoPlace);
+        mapper.losses.note("stop", LossReason::NoPlace);
     }
     if let Some(format) = &request.response_format {
         let mut text = Fields::default();
@@ -53,8 +54,8 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     for opaque in &request.opaque {
         let twice = body.has(&opaque.name) || asked.iter().any(|other| other.name == opaque.name);
         if twice {
-            mapper.lose(&opaque.name, LossReason::NoPlace);
-        } else if mapper.is_at_home(opaque) {
+            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+        } else if mapper.losses.is_at_home(opaque, scope) {
             asked.push(opaque);
         }
     }
@@ -69,7 +70,7 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     for opaque in asked {
         body.put(&opaque.name, &opaque.value)?;
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses })
+    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
 }
 
 /// Whether a model reasons: the others refuse to be asked for encrypted reasoning.
@@ -84,26 +85,10 @@ struct Mapper<'a> {
     ids: IdMap,
     instructions: Vec<String>,
     items: Vec<Json>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 impl Mapper<'_> {
-    fn lose(&mut self, what: &str, reason: LossReason) {
-        let loss = Loss::new(what, reason);
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
-        }
-    }
-
-    /// Whether an opaque field goes where it came from; if not, its loss is noted.
-    fn is_at_home(&mut self, opaque: &Opaque) -> bool {
-        let home = opaque.origin.is_target_of(self.scope);
-        if !home {
-            self.lose(&opaque.name, LossReason::ForeignOrigin);
-        }
-        home
-    }
-
     /// One neutral message becomes one item, or several: calls, results and reasoning are items of their own.
     fn message(&mut self, message: &Message) -> Result<(), JsonError> {
         // Standing instructions have a field of their own; later ones keep their place.
@@ -127,7 +112,7 @@ impl Mapper<'_> {
                     continue;
                 }
                 Part::Image(_) if message.role == Role::Assistant => {
-                    self.lose("image of the assistant", LossReason::NoPlace);
+                    self.losses.note("image of the assistant", LossReason::NoPlace);
                     continue;
                 }
                 Part::Image(image) => {
@@ -141,16 +126,16 @@ impl Mapper<'_> {
             let item = match part {
                 Part::ToolCall(call) => Some(self.call(call)?),
                 Part::ToolResult(result) => Some(self.result(result)?),
-                Part::Opaque(item) => self.is_at_home(item).then(|| item.value.clone()),
+                Part::Opaque(item) => self.losses.is_at_home(item, self.scope).then(|| item.value.clone()),
                 Part::Reasoning { proof: Some(proof), .. } => {
-                    let home = self.is_at_home(proof);
+                    let home = self.losses.is_at_home(proof, self.scope);
                     if home && proof.name != REASONING {
-                        self.lose(&proof.name, LossReason::NoPlace);
+                        self.losses.note(&proof.name, LossReason::NoPlace);
                     }
                     (home && proof.name == REASONING).then(|| proof.value.clone())
                 }
                 Part::Reasoning { proof: None, .. } => {
-                    self.lose(REASONING, LossReason::NoPlace);
+                    self.losses.note(REASONING, LossReason::NoPlace);
                     None
                 }
                 Part::Text(_) | Part::Image(_) => None,
@@ -193,10 +178,12 @@ impl Mapper<'_> {
                 }
                 Part::Image(image) => content.push(input_image(image)),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
-                    self.lose("tool call inside a tool result", LossReason::NoPlace);
+                    self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }
-                Part::Reasoning { .. } => self.lose("reasoning inside a tool result", LossReason::NoPlace),
-                Part::Opaque(opaque) => self.lose(&opaque.name, LossReason::NoPlace),
+                Part::Reasoning { .. } => {
+                    self.losses.note("reasoning inside a tool result", LossReason::NoPlace);
+                }
+                Part::Opaque(opaque) => self.losses.note(&opaque.name, LossReason::NoPlace),
             }
         }
         let mut fields = Fields::default();

@@ -62,7 +62,7 @@ impl Classifier {
         reading::with_scratch(|scratch| {
             let level = self.level(signal, scratch);
             let reading = self.read(signal, level, scratch);
-            self.verdict(&reading, self.winner(&reading), level)
+            self.verdict(&reading, signal, self.winner(&reading), level)
         })
     }
 
@@ -206,7 +206,7 @@ impl Classifier {
         }
     }
 
-    fn verdict(&self, reading: &Reading<'_>, winner: Winner, level: usize) -> Verdict {
+    fn verdict(&self, reading: &Reading<'_>, whole: &Signal<'_>, winner: Winner, level: usize) -> Verdict {
         let decided = match winner {
             Winner::Operator(index) => self.operators.get(index).map(|rule| {
                 let span = self.operator_holds(reading, index).and_then(|present| present.span);
@@ -228,7 +228,7 @@ impl Classifier {
             .then(|| reading.tokens())
             .flatten();
         let scope = scope.unwrap_or(reason.default_scope());
-        let preview = preview(reading.signal.body);
+        let preview = preview(reading.signal.body, whole);
         Verdict { reason, scope, hint, tokens, evidence: Evidence { rule, tier, span, preview } }
     }
 }
@@ -255,10 +255,24 @@ fn may_wait(reason: FailoverReason) -> bool {
     matches!(reason.lane(), Lane::RateLimit | Lane::Overloaded | Lane::Transient | Lane::Billing)
 }
 
-/// The text, redacted first and then cut.
-fn preview(body: &[u8]) -> Preview {
+/// The text, redacted first and then cut. Where there is none, what the causes say: a refused connection has no body.
+fn preview(body: &[u8], whole: &Signal<'_>) -> Preview {
+    if body.trim_ascii().is_empty() {
+        return Preview::of(&redact(&causes(whole)));
+    }
     // More than is shown: what is taken out makes room.
     let front = whole_words(body, Preview::LONGEST * 3);
     let text = std::str::from_utf8(front).map_or_else(|_| String::from_utf8_lossy(front), Cow::Borrowed);
     Preview::of(&redact(&text))
+}
+
+/// The outermost cause and the innermost one: what failed, and what was at the bottom of it.
+fn causes<'s>(signal: &Signal<'s>) -> Cow<'s, str> {
+    let mut said =
+        signal.causes.iter().take(DEEPEST).map(|cause| cause.message).filter(|text| !text.trim().is_empty());
+    let Some(outer) = said.next() else { return Cow::Borrowed("") };
+    match said.next_back() {
+        Some(inner) if !outer.contains(inner) => Cow::Owned(format!("{outer}: {inner}")),
+        _ => Cow::Borrowed(outer),
+    }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 /// Longest line of a batch, in bytes: a body is cut by the classifier anyway, but a line is held in memory.
@@ -18,11 +18,13 @@ const MAX_LINE: usize = 64 * 1024 * 1024;
 /// Some editors put it before the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Says why a call failed: reason, scope, wait, and the rule that decided.
+/// Says why a call failed: reason, scope, wait, and the rule that decided. Without anything that describes the error, it
+/// is read from standard input: a raw HTTP response, or a text.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   failover classify --provider openai --status 429 --body 'Rate limit reached'
-  curl -si https://… | failover classify --http --explain
+  curl -si https://… | failover classify --explain
+  tail -1 errors.txt | failover classify --provider openai
   failover classify --jsonl errors.jsonl > verdicts.jsonl")]
 pub(crate) struct ClassifyArgs {
     /// Classify each line of a file of JSON objects; `-` reads standard input.
@@ -49,7 +51,7 @@ pub(crate) struct ClassifyArgs {
     /// A file with the body or message; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     body_file: Option<PathBuf>,
-    /// Read a raw HTTP response (status line, headers, body) from standard input.
+    /// Take standard input for a raw HTTP response (status line, headers, body), whatever it begins with.
     #[arg(long, conflicts_with_all = ["body", "body_file"])]
     http: bool,
     /// Show every rule that matched, and why the winner won.
@@ -321,9 +323,9 @@ fn headers(value: &Value) -> Vec<(String, String)> {
 
 /// One signal from flags, a file or a raw response.
 fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
-    if !args.is_told_something() {
-        return Err(Failure::new(Exit::Usage, "nothing to classify")
-            .hint("give --status, --code, --header, --body, --body-file, --surface, --http or --jsonl"));
+    let piped = !args.is_told_something();
+    if piped && std::io::stdin().is_terminal() {
+        return Err(nothing());
     }
     let mut headers: Vec<(String, String)> = Vec::new();
     for header in &args.header {
@@ -333,12 +335,19 @@ fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Res
         })?);
     }
     let (mut status, mut body) = (args.status, args.body.clone().unwrap_or_default().into_bytes());
-    if args.http {
+    if args.http || piped {
         let raw = input::stdin()?;
-        let response = input::response(&raw);
-        status = status.or(response.status);
-        headers.extend(response.headers);
-        body = response.body;
+        if piped && raw.trim_ascii().is_empty() {
+            return Err(nothing());
+        }
+        if args.http || raw.starts_with(b"HTTP/") {
+            let response = input::response(&raw);
+            status = status.or(response.status);
+            headers.extend(response.headers);
+            body = response.body;
+        } else {
+            body = raw;
+        }
     } else if let Some(path) = &args.body_file {
         body = input::file(path)?;
     }
@@ -369,6 +378,12 @@ fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Res
     }
     show(&explanation, args.explain, out)?;
     Ok(Exit::Ok)
+}
+
+fn nothing() -> Failure {
+    Failure::new(Exit::Usage, "nothing to classify").hint(
+        "give --status, --code, --header, --body, --body-file, --surface or --jsonl, or an error on standard input",
+    )
 }
 
 /// The tier's name, as verdicts are serialized.
@@ -409,7 +424,7 @@ fn show(explanation: &Explanation, all: bool, out: &mut dyn Write) -> Result<(),
     writeln!(out, "reason   {} (blames the {})", verdict.reason, verdict.scope)?;
     if let Some(hint) = &verdict.hint {
         let when = match &hint.when {
-            RetryWhen::After(wait) => format!("in {}", crate::time::duration(*wait)),
+            RetryWhen::After(wait) => format!("in {}", crate::time::exact(*wait)),
             RetryWhen::At(at) => format!("at {}", crate::time::date(*at)),
             RetryWhen::Wall { text, zone } => match zone {
                 Some(zone) => format!("at {text} ({zone})"),

@@ -22,6 +22,18 @@ pub(crate) fn duration(wait: Duration) -> String {
     }
 }
 
+/// A wait to the millisecond where it is below a minute: what a provider said should be recognized.
+pub(crate) fn exact(wait: Duration) -> String {
+    let ms = failover::types::millis(wait);
+    match (ms / 1_000, ms % 1_000) {
+        (seconds @ 1..60, rest @ 1..) => {
+            let fraction = format!("{rest:03}");
+            format!("{seconds}.{} s", fraction.trim_end_matches('0'))
+        }
+        _ => duration(wait),
+    }
+}
+
 /// `2026-11-30T05:58:59Z`.
 pub(crate) fn date(at: Timestamp) -> String {
     let ms = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
@@ -40,6 +52,14 @@ pub(crate) fn until(at: Timestamp, now: Timestamp) -> String {
 mod tests {
     use super::*;
     use test_case::test_case;
+
+    #[test_case(2_100, "2.1 s")]
+    #[test_case(1_001, "1.001 s")]
+    #[test_case(20_000, "20 s")]
+    #[test_case(90_500, "1 min 31 s")]
+    fn exact_durations(ms: u64, text: &str) {
+        assert_eq!(exact(Duration::from_millis(ms)), text);
+    }
 
     #[test_case(850, "850 ms")]
     #[test_case(1_001, "2 s")]

@@ -131,6 +131,10 @@ fn one_signal_is_explained_from_flags_and_from_a_raw_response() {
     let raw = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3\r\n\r\nslow down";
     let http = with_input(binary(home, &["classify", "--http", "--explain"]), raw);
     assert_eq!(http.out, flags.out);
+    let piped = with_input(binary(home, &["classify", "--explain"]), raw);
+    assert_eq!(piped.out, flags.out, "a response is known by its first line");
+    let text = with_input(binary(home, &["classify"]), b"Rate limit reached, try again in 2.1s\n");
+    assert!(text.out.contains("rate_limit") && text.out.contains("in 2.1 s"), "{text:?}");
 }
 
 #[test_case(&["classify"]; "nothing at all")]

@@ -43,6 +43,21 @@ fn a_second_call_skips_what_the_first_learnt(status: u16, body: &str, reason: &s
     assert_eq!(world.calls("one"), calls, "{second:?}");
 }
 
+// spec: U-1, R-11
+#[test]
+fn a_failure_without_a_response_is_shown_by_what_its_causes_say() {
+    let world = World::new();
+    both_well(&world);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let open = world.upstream.base_url();
+    let config = std::fs::read_to_string(world.config_path()).unwrap();
+    let config = config.replacen(&format!("baseUrl: '{open}'"), &format!("baseUrl: 'http://{closed}/v1'"), 1);
+    std::fs::write(world.config_path(), config).unwrap();
+    let ended = world.run(&["run", "hi"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "From two.\n"), "{ended:?}");
+    assert!(ended.err.contains("no connection to the provider: Connection refused"), "{ended:?}");
+}
+
 // spec
 #[test]
 fn the_second_key_answers_and_the_empty_one_is_left_alone() {

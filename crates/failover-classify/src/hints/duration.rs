@@ -59,6 +59,69 @@ const UNITS: &[(&str, u128, bool)] = &[
     ("дней", DAY, false),
     ("week", 7 * DAY, false),
     ("周", 7 * DAY, false),
+    // Italian, Spanish, Portuguese
+    ("ora", HOUR, true),
+    ("ore", HOUR, true),
+    ("giorn", DAY, false),
+    ("settiman", 7 * DAY, false),
+    ("semana", 7 * DAY, false),
+    ("semaine", 7 * DAY, false),
+    ("woche", 7 * DAY, false),
+    // Dutch, Swedish, Danish, Norwegian
+    ("uur", HOUR, true),
+    ("uren", HOUR, true),
+    ("dag", DAY, false),
+    ("timm", HOUR, false),
+    ("time", HOUR, false),
+    ("døgn", DAY, false),
+    // Polish, Czech, Romanian
+    ("godzin", HOUR, false),
+    ("hodin", HOUR, false),
+    ("dzień", DAY, false),
+    ("dni", DAY, true),
+    ("dny", DAY, true),
+    ("zile", DAY, false),
+    // Ukrainian, Russian
+    ("хв", MIN, false),
+    ("годин", HOUR, false),
+    ("недел", 7 * DAY, false),
+    // Turkish
+    ("saniye", S, false),
+    ("dakika", MIN, false),
+    ("saat", HOUR, false),
+    ("gün", DAY, false),
+    // Vietnamese
+    ("giây", S, false),
+    ("phút", MIN, false),
+    ("giờ", HOUR, false),
+    ("ngày", DAY, false),
+    // Indonesian
+    ("detik", S, false),
+    ("menit", MIN, false),
+    ("jam", HOUR, true),
+    ("hari", DAY, true),
+    // Arabic, Persian, Hebrew
+    ("ثانية", S, false),
+    ("ثوان", S, false),
+    ("ثانیه", S, false),
+    ("دقيقة", MIN, false),
+    ("دقائق", MIN, false),
+    ("دقیقه", MIN, false),
+    ("ساعة", HOUR, false),
+    ("ساعات", HOUR, false),
+    ("ساعت", HOUR, false),
+    ("שניות", S, false),
+    ("דקות", MIN, false),
+    ("שעות", HOUR, false),
+    // Hindi, Thai
+    ("सेकंड", S, false),
+    ("सेकेंड", S, false),
+    ("मिनट", MIN, false),
+    ("घंटे", HOUR, false),
+    ("घंटा", HOUR, false),
+    ("วินาที", S, false),
+    ("นาที", MIN, false),
+    ("ชั่วโมง", HOUR, false),
 ];
 
 /// The span that begins the text, and the rest after it. A number without a unit counts as `bare` nanoseconds.
@@ -86,6 +149,26 @@ pub(crate) fn leading(text: &str, bare: Option<u128>) -> Option<(Duration, &str)
     span(total).map(|span| (span, rest))
 }
 
+/// A span as clocks write it, and the rest after it: .NET's `2.18:33:05` and `00:00:05.5000000`, `1:02:03`.
+pub(crate) fn clock(text: &str) -> Option<(Duration, &str)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let part = |text: &str, len: usize| text.get(..len)?.parse::<u128>().ok();
+    let first = digits(text);
+    let (days, rest) = match text.get(first..)?.strip_prefix('.') {
+        Some(rest) if first <= 4 => (part(text, first)?, rest),
+        _ => (0, text),
+    };
+    let len = digits(rest);
+    let hours = part(rest, len).filter(|hours| len <= 2 && *hours < 24)?;
+    let rest = rest.get(len..)?.strip_prefix(':')?;
+    let minutes = part(rest, 2).filter(|minutes| digits(rest) == 2 && *minutes < 60)?;
+    let rest = rest.get(2..)?.strip_prefix(':')?;
+    let seconds = digits(rest) == 2 && part(rest, 2).is_some_and(|seconds| seconds < 60);
+    let (seconds, scale_digits, rest) = number(rest).filter(|_| seconds)?;
+    let nanos = days * DAY + hours * HOUR + minutes * MIN + scale(seconds, scale_digits, S)?;
+    span(nanos).map(|span| (span, rest))
+}
+
 fn span(nanos: u128) -> Option<Duration> {
     let seconds = u64::try_from(nanos / S).ok()?;
     let rest = u32::try_from(nanos % S).ok()?;
@@ -96,7 +179,10 @@ fn span(nanos: u128) -> Option<Duration> {
 fn joined(text: &str) -> &str {
     let text = text.strip_prefix(',').unwrap_or(text);
     let text = text.strip_prefix(' ').unwrap_or(text);
-    ["and ", "und ", "y ", "et ", "e ", "и "].iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text)
+    ["and ", "und ", "y ", "et ", "e ", "i ", "en ", "och ", "og ", "и ", "і ", "ve ", "và ", "dan "]
+        .iter()
+        .find_map(|word| text.strip_prefix(word))
+        .unwrap_or(text)
 }
 
 /// Digits without their point, and how many stood after it.
@@ -184,6 +270,29 @@ mod tests {
     fn spans_are_read(text: &str, ms: u64) {
         let (span, _) = leading(text, None).unwrap();
         assert_eq!(failover_types::millis(span), ms);
+    }
+
+    // spec: C-20
+    #[test_case("10 secondi", 10_000; "italian")]
+    #[test_case("2 stunden", 7_200_000; "german")]
+    #[test_case("10 giây", 10_000; "vietnamese")]
+    #[test_case("3 godziny i 5 minut", 11_100_000; "polish")]
+    #[test_case("30 saniye", 30_000; "turkish")]
+    #[test_case("45 วินาที", 45_000; "thai")]
+    #[test_case("5 хвилин", 300_000; "ukrainian")]
+    fn spans_of_other_languages_are_read(text: &str, ms: u64) {
+        assert_eq!(leading(text, None).map(|(span, _)| failover_types::millis(span)), Some(ms));
+    }
+
+    // spec: C-20
+    #[test_case("2.18:33:05.", Some(239_585_000); "days")]
+    #[test_case("00:00:23", Some(23_000); "seconds")]
+    #[test_case("00:00:05.1234567", Some(5_124); "fraction rounds up")]
+    #[test_case("1:02:03", Some(3_723_000); "short hour")]
+    #[test_case("12:30", None; "a time of day")]
+    #[test_case("3.5 seconds", None; "a number")]
+    fn spans_of_clocks_are_read(text: &str, ms: Option<u64>) {
+        assert_eq!(clock(text).map(|(span, _)| failover_types::millis(span)), ms);
     }
 
     // spec: C-20

@@ -20,13 +20,11 @@ const EPOCH_MILLIS: u64 = 100_000_000_000;
 /// A header's value: a span, a bare number of `unit` nanoseconds, an epoch, an HTTP date or an ISO time.
 pub(super) fn when(text: &str, unit: u128) -> Option<RetryWhen> {
     let text = text.trim().trim_matches('"');
-    if let Some(number) = text.split('.').next().and_then(|whole| whole.parse::<u64>().ok()) {
-        if number >= EPOCH_MILLIS {
-            return Some(RetryWhen::At(Timestamp::from_millis(number)));
-        }
-        if number >= EPOCH_SECONDS && unit == SECONDS {
-            return Some(RetryWhen::At(Timestamp::from_millis(number.saturating_mul(1000))));
-        }
+    if let Some(at) = epoch(text, unit) {
+        return Some(RetryWhen::At(at));
+    }
+    if let Some((span, "")) = duration::clock(text) {
+        return Some(RetryWhen::After(span));
     }
     // Nothing that reads as a span is longer.
     let lower = Lower::<64>::of(text);
@@ -42,6 +40,22 @@ pub(super) fn when(text: &str, unit: u128) -> Option<RetryWhen> {
     let date = httpdate::parse_http_date(text).ok()?;
     let since = date.duration_since(UNIX_EPOCH).ok()?;
     Some(RetryWhen::At(Timestamp::ZERO.after(since)))
+}
+
+/// A number so large that it is a time: milliseconds of the epoch, or seconds with or without a fraction.
+fn epoch(text: &str, unit: u128) -> Option<Timestamp> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let number = whole.parse::<u64>().ok()?;
+    if number >= EPOCH_MILLIS {
+        return Some(Timestamp::from_millis(number));
+    }
+    if number < EPOCH_SECONDS || unit != SECONDS || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let millis =
+        fraction.bytes().chain(*b"000").take(3).fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+    let rest = fraction.bytes().skip(3).any(|digit| digit != b'0');
+    Some(Timestamp::from_millis(number.saturating_mul(1000).saturating_add(millis + u64::from(rest))))
 }
 
 /// Headers whose only purpose is to say when.
@@ -115,7 +129,13 @@ fn later(one: &RetryWhen, other: &RetryWhen) -> bool {
 fn exhausted(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
     let mut latest: Option<(String, RetryWhen)> = None;
     for (name, text) in headers {
-        if find_ignore_case(name, "ratelimit").is_none() || find_ignore_case(name, "reset").is_none() {
+        if let Some(at) = structured(name, text) {
+            latest = Some((name.to_ascii_lowercase(), at));
+            continue;
+        }
+        if !LIMITS.iter().any(|word| find_ignore_case(name, word).is_some())
+            || find_ignore_case(name, "reset").is_none()
+        {
             continue;
         }
         let name = name.to_ascii_lowercase();
@@ -123,13 +143,32 @@ fn exhausted(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
         if remaining.is_some_and(|left| left.parse::<f64>().is_ok_and(|left| left > 0.0)) {
             continue;
         }
-        if let Some(at) = when(text, SECONDS)
+        let unit = if name.ends_with("-ms") { MILLIS } else { SECONDS };
+        if let Some(at) = when(text, unit)
             && latest.as_ref().is_none_or(|(_, other)| later(&at, other))
         {
             latest = Some((name, at));
         }
     }
     latest
+}
+
+/// Words of headers that speak of a limit.
+const LIMITS: [&str; 3] = ["ratelimit", "rate-limit", "quota"];
+
+/// `RateLimit: limit=10, remaining=0, reset=30` and `RateLimit: "default";r=0;t=30`: the drafts of the IETF.
+fn structured(name: &str, text: &str) -> Option<RetryWhen> {
+    if !name.eq_ignore_ascii_case("ratelimit") && !name.eq_ignore_ascii_case("x-ratelimit") {
+        return None;
+    }
+    let pair = |names: [&str; 2]| {
+        text.split([',', ';'])
+            .filter_map(|part| part.trim().split_once('='))
+            .find(|(key, _)| names.contains(key))
+            .map(|(_, value)| value.trim())
+    };
+    pair(["remaining", "r"]).filter(|left| *left == "0")?;
+    when(pair(["reset", "t"])?, SECONDS)
 }
 
 #[cfg(test)]
@@ -143,6 +182,9 @@ mod tests {
     #[test_case("retry-after-ms", "250", &RetryWhen::After(Duration::from_millis(250)); "milliseconds")]
     #[test_case("retry-after", "Thu, 01 Jan 2026 00:00:10 GMT",
         &RetryWhen::At(Timestamp::from_millis(1_767_225_610_000)); "date")]
+    #[test_case("retry-after", "1767225610.2501", &RetryWhen::At(Timestamp::from_millis(1_767_225_610_251)); "epoch with a fraction")]
+    #[test_case("retry-after", "1767225610250", &RetryWhen::At(Timestamp::from_millis(1_767_225_610_250)); "epoch in milliseconds")]
+    #[test_case("x-retry-after", "00:01:30", &RetryWhen::After(Duration::from_secs(90)); "span of a clock")]
     #[test_case("retry-after", "1787400000", &RetryWhen::At(Timestamp::from_millis(1_787_400_000_000)); "epoch")]
     fn explicit_headers(name: &str, value: &str, expected: &RetryWhen) {
         assert_eq!(explicit(&[(name, value)]).unwrap().when, *expected);
@@ -159,5 +201,16 @@ mod tests {
         ];
         assert_eq!(windows(&headers).unwrap().when, RetryWhen::After(Duration::from_secs(150)));
         assert_eq!(windows(&headers[..2]), None);
+    }
+
+    // spec: C-20
+    #[test_case("RateLimit", "limit=100, remaining=0, reset=30", Some(30_000); "pairs")]
+    #[test_case("ratelimit", "\"default\";r=0;t=7", Some(7_000); "parameters")]
+    #[test_case("ratelimit", "\"default\";r=5;t=7", None; "something is left")]
+    #[test_case("x-rate-limit-reset", "12", Some(12_000); "hyphenated")]
+    #[test_case("x-ratelimit-reset-ms", "1250", Some(1_250); "milliseconds")]
+    fn windows_are_written_in_many_ways(name: &str, value: &str, ms: Option<u64>) {
+        let after = windows(&[(name, value)]).map(|hint| hint.when);
+        assert_eq!(after, ms.map(|ms| RetryWhen::After(Duration::from_millis(ms))));
     }
 }

@@ -12,7 +12,7 @@ use failover_types::Timestamp;
 use std::time::Duration;
 
 /// Fields (in the view's normal form), their names in evidence, and the unit of a bare number in them. Earlier ones are believed first.
-const FIELDS: [(&str, &str, u128); 20] = [
+const FIELDS: [(&str, &str, u128); 43] = [
     ("retrydelay", "retrydelay", SECONDS),
     ("retry after ms", "retry_after_ms", MILLIS),
     ("retryafterms", "retryafterms", MILLIS),
@@ -33,10 +33,33 @@ const FIELDS: [(&str, &str, u128); 20] = [
     ("reset time", "reset_time", SECONDS),
     ("quotaresettimestamp", "quotaresettimestamp", SECONDS),
     ("x ratelimit reset", "x_ratelimit_reset", SECONDS),
+    ("retry delay", "retry_delay", SECONDS),
+    ("retry in seconds", "retry_in_seconds", SECONDS),
+    ("retryinseconds", "retryinseconds", SECONDS),
+    ("retry in ms", "retry_in_ms", MILLIS),
+    ("retry delay ms", "retry_delay_ms", MILLIS),
+    ("retrydelayms", "retrydelayms", MILLIS),
+    ("seconds until reset", "seconds_until_reset", SECONDS),
+    ("reset after", "reset_after", SECONDS),
+    ("reset after seconds", "reset_after_seconds", SECONDS),
+    ("resetafter", "resetafter", SECONDS),
+    ("resetinseconds", "resetinseconds", SECONDS),
+    ("resetsinseconds", "resetsinseconds", SECONDS),
+    ("reset in seconds", "reset_in_seconds", SECONDS),
+    ("reset in ms", "reset_in_ms", MILLIS),
+    ("retry at", "retry_at", SECONDS),
+    ("retryat", "retryat", SECONDS),
+    ("resettime", "resettime", SECONDS),
+    ("reset timestamp", "reset_timestamp", SECONDS),
+    ("next reset time", "next_reset_time", SECONDS),
+    ("nextresettime", "nextresettime", SECONDS),
+    ("available at", "available_at", SECONDS),
+    ("blocked until", "blocked_until", SECONDS),
+    ("reset date", "reset_date", SECONDS),
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 42] = [
+const BEFORE: [(&str, bool); 111] = [
     ("try again in", false),
     ("try again after", true),
     ("trying again in", false),
@@ -79,10 +102,79 @@ const BEFORE: [(&str, bool); 42] = [
     ("erneut in", false),
     ("dans", false),
     ("dentro de", false),
+    ("retry request in", false),
+    ("replenished in", false),
+    ("replenishes in", false),
+    ("replenish in", false),
+    ("renewed in", false),
+    ("restored in", false),
+    ("refilled in", false),
+    ("refills in", false),
+    ("resumes in", false),
+    ("resume in", false),
+    ("ready in", false),
+    ("unlocks in", false),
+    ("unblocked in", false),
+    ("blocked for", false),
+    ("throttled for", false),
+    ("limited for", false),
+    ("pause for", false),
+    ("hold off for", false),
+    ("cool down for", false),
+    ("cooling down for", false),
+    ("next request in", false),
+    ("time until reset:", false),
+    ("time remaining:", false),
+    ("later in", false),
+    ("again later in", false),
+    ("again in about", false),
+    ("riprova tra", false),
+    ("riprova fra", false),
+    ("riprovare tra", false),
+    ("riprovare fra", false),
+    ("attendi", false),
+    ("attendere", false),
+    ("thử lại sau", false),
+    ("ponownie za", false),
+    ("spróbuj za", false),
+    ("lagi dalam", false),
+    ("lagi setelah", false),
+    ("opnieuw over", false),
+    ("probeer het over", false),
+    ("wacht", false),
+    ("de nuevo en", false),
+    ("nuevamente en", false),
+    ("reintente en", false),
+    ("espere", false),
+    ("espera", false),
+    ("novamente em", false),
+    ("aguarde", false),
+    ("daqui a", false),
+    ("attendez", false),
+    ("patientez", false),
+    ("patienter", false),
+    ("warte", false),
+    ("bitte in", false),
+    ("wieder in", false),
+    ("igen om", false),
+    ("igjen om", false),
+    ("znovu za", false),
+    ("din nou în", false),
+    ("din nou peste", false),
+    ("подождите", false),
+    ("зачекайте", false),
+    ("أخرى بعد", false),
+    ("بعد", false),
+    ("อีกครั้งใน", false),
+    ("请等待", false),
+    ("等待", false),
+    ("还需", false),
+    ("剩余冷却时间", false),
+    ("冷却时间", false),
 ];
 
 /// Words that follow a span; it stands before them.
-const BEHIND: [&str; 14] = [
+const BEHIND: [&str; 34] = [
     "后重试",
     "后再试",
     "后再次",
@@ -97,10 +189,30 @@ const BEHIND: [&str; 14] = [
     "后恢复",
     "后重置",
     "后可",
+    "erneut",
+    "sonra tekrar",
+    "sonra yeniden",
+    "बाद",
+    "后再",
+    "后继续",
+    "后刷新",
+    "后解除",
+    "之后再试",
+    "後、",
+    "お待ち",
+    "待って",
+    "후 재시도",
+    "뒤에",
+    "뒤 다시",
+    "이후",
+    "before retrying",
+    "before trying again",
+    "before sending",
+    "opnieuw",
 ];
 
 /// Words after which a clock text stands.
-const CLOCKS: [&str; 26] = [
+const CLOCKS: [&str; 42] = [
     "resets at",
     "reset at",
     "resets on",
@@ -127,6 +239,22 @@ const CLOCKS: [&str; 26] = [
     "将于",
     "リセット時刻:",
     "limit reached|",
+    "重置时间:",
+    "重置时间为",
+    "恢复时间:",
+    "リセット",
+    "сбросится",
+    "обновится",
+    "zurückgesetzt um",
+    "erneut um",
+    "se restablece",
+    "se réinitialise",
+    "not before",
+    "blocked until",
+    "limited until",
+    "wait until",
+    "back at",
+    "come back at",
 ];
 
 /// The words of hints, for the automaton. Fields are believed in this order.
@@ -169,6 +297,10 @@ impl<'a> Front<'a> {
                 continue;
             }
             let Some(mut when) = self.value(found.end, *unit) else { continue };
+            // A time of day without a date: not a span, though it is written like one.
+            if matches!(when, RetryWhen::After(_)) && is_point(name) && self.is_clock(found.end) {
+                continue;
+            }
             // Protobuf's nine digits are noise of a float; the provider itself rounds down.
             if let RetryWhen::After(span) = &mut when
                 && matches!(*name, "retrydelay" | "quotaresetdelay")
@@ -196,13 +328,29 @@ impl<'a> Front<'a> {
     /// The value of the field whose name ends at `end`.
     fn value(&self, end: usize, unit: u128) -> Option<RetryWhen> {
         let rest = self.text.get(end..)?;
-        let value = rest.trim_start_matches(['"', '\'', ' ']).strip_prefix([':', '='])?;
-        let value = value.trim_start_matches(['"', '\'', ' ', '~']);
+        let named = rest.trim_start_matches(['"', '\'', ' ']);
+        let value = match named.strip_prefix([':', '=']) {
+            Some(value) => value,
+            // Pairs of headers as Python prints them: `('retry-after', '900')`.
+            None => named.strip_prefix(", ").filter(|_| named.len() < rest.len())?,
+        };
+        let value = value.trim_start_matches(['"', '\'', ' ', '~', '[']);
+        let value = value.strip_prefix("b'").unwrap_or(value);
         let start = end + (rest.len() - value.len());
         let len = value.bytes().take(40).take_while(|byte| !b"\"',};)]".contains(byte)).count();
         let raw = self.source.cut(self.view.origin(start), self.view.origin(start + len));
         let raw = raw.trim_end_matches(['\\', ' ', '"', '\'']);
+        // `Mon, 30 Nov 2026 12:05:00 GMT` has a comma of its own.
+        if len == 3 && raw.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            let from = self.view.origin(start);
+            return when(self.source.cut(from, from + HTTP_DATE), unit);
+        }
         when(raw, unit).or_else(|| when(raw.split_whitespace().next().unwrap_or_default(), unit))
+    }
+
+    fn is_clock(&self, end: usize) -> bool {
+        let near = self.text.get(end..crate::facts::floor(self.text, end + 16)).unwrap_or_default();
+        near.bytes().filter(|byte| *byte == b':').count() > 2
     }
 
     /// What the text says, in words.
@@ -262,6 +410,14 @@ fn whole_millis(span: Duration) -> Duration {
     Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Whether a field's name says that a point in time stands in it.
+fn is_point(name: &str) -> bool {
+    ["at", "time", "timestamp", "until", "date"].iter().any(|end| name.ends_with(end))
+}
+
+/// The length of a date of HTTP.
+const HTTP_DATE: usize = 29;
+
 /// A sentence is looked at this far back.
 const LOOK_BACK: usize = 512;
 
@@ -291,6 +447,9 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
     {
         rest = rest.strip_prefix(filler).unwrap_or(rest);
     }
+    if !bare && let Some((span, _)) = duration::clock(rest) {
+        return Some(span);
+    }
     let (mut span, after) = duration::leading(rest, bare.then_some(SECONDS))?;
     if bare && after.starts_with([':', '-', '/']) || after.starts_with(" 20") && !after.starts_with(" 20 ") {
         return None;
@@ -305,19 +464,17 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
     Some(span)
 }
 
+/// A span stands at most this far before the word that follows it.
+const SPAN_REACH: usize = 48;
+
 fn span_before(text: &str, start: usize) -> Option<Duration> {
-    let before = text.get(..start)?;
-    let mut from = before.len();
-    for (at, ch) in before.char_indices().rev().take(24) {
-        if !(ch.is_ascii_digit()
-            || ch == '.'
-            || ch == ' '
-            || "秒分钟小时天毫초분시간時間日后後約约".contains(ch))
-        {
-            break;
-        }
-        from = at;
-    }
-    let span = before.get(from..)?.trim_start_matches(|ch: char| !ch.is_ascii_digit());
-    duration::leading(span, None).map(|(span, _)| span)
+    let near = text.get(crate::facts::floor(text, start.saturating_sub(SPAN_REACH))..start)?;
+    let begins = |at: usize| {
+        let before = near.get(..at).unwrap_or_default();
+        !before.strip_suffix('.').unwrap_or(before).ends_with(|ch: char| ch.is_ascii_digit())
+    };
+    near.char_indices().filter(|(at, ch)| ch.is_ascii_digit() && begins(*at)).find_map(|(at, _)| {
+        let (span, rest) = duration::leading(near.get(at..)?, None)?;
+        matches!(rest.trim(), "" | "," | "以" | "之" | "后" | "後" | "sonra" | "を" | "ほど").then_some(span)
+    })
 }

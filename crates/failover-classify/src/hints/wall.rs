@@ -84,6 +84,7 @@ pub(crate) fn leading(text: &str) -> Option<(String, Option<String>)> {
         let len = rest
             .find(|ch: char| {
                 ch.is_whitespace()
+                    || ch.is_control()
                     || matches!(ch, ',' | '(' | ')' | '"' | '\'' | ';' | '\\' | '|' | '<' | '}' | '。' | '，')
             })
             .unwrap_or(rest.len());

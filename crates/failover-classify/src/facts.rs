@@ -108,8 +108,8 @@ impl Reading<'_> {
             Fact::Tiny => self.signal.body.len() <= 32,
             Fact::Prose => *self.prose.get_or_init(|| prose(&self.source.head)),
             Fact::NoStatus => self.status.is_none(),
-            Fact::Record => self.text_only() && guard::is_record(self.front()),
-            Fact::Speech => self.plain() && guard::is_speech(self.front()),
+            Fact::Record => self.text_only() && guard::is_record(self.front()) || self.served() && guard::is_data(self.front()),
+            Fact::Speech => self.text_only() && guard::is_speech(self.front()),
             Fact::Plain => self.plain(),
         }
     }
@@ -125,6 +125,11 @@ impl Reading<'_> {
         signal.code.is_none()
             && signal.status.is_none_or(|status| status < 100)
             && !matches!(signal.surface, Surface::Transport | Surface::Cancelled)
+    }
+
+    /// Whether the call went through as far as its status says.
+    fn served(&self) -> bool {
+        self.signal.code.is_none() && self.signal.status.is_none_or(|status| status < 300)
     }
 
     fn plain(&self) -> bool {
@@ -211,7 +216,12 @@ fn empty_answer(text: &[u8]) -> bool {
         || text == b"{\"text\":\"\"}"
         || text == b"{}";
     let gemini = has("\"candidates\":[]")
-        || has("\"candidates\":[{") && !has("\"text\":") && has("\"finishreason\":\"stop\"");
+        || has("\"candidates\":[{")
+            && !has("\"text\":")
+            && (has("\"finishreason\":\"stop\"")
+                || has("\"finishreason\":\"maxtokens\"")
+                || has("\"finishreason\":\"other\"")
+                || has("\"finishreason\":\"finishreasonunspecified\""));
     let ollama = has("\"done\":true") && (has("\"response\":\"\"") || has("\"content\":\"\""));
     choices || content || gemini || ollama
 }

@@ -12,10 +12,11 @@
 //! A text that is not clearly one of these is an error: to miss a failure costs more than to see one too many.
 
 mod code;
+mod openings;
 mod speech;
 
 use code::is_code;
-use speech::{is_answer, is_definition, is_note, is_question};
+use speech::{is_answer, is_definition, is_mention, is_narrative, is_note, is_question, is_treatise};
 
 /// No more of a text is looked at.
 const FRONT: usize = 2048;
@@ -34,20 +35,34 @@ pub(crate) fn is_record(text: &str) -> bool {
         || is_table(text, line)
         || is_transcript(text, line)
         || is_log(text, line)
+        || is_of_database(line)
+        || is_data(text)
         || is_title(line)
         || is_explained(line)
         || is_code(text)
 }
 
-/// Whether somebody says this, and no program reports it. Only for texts that [`reports`] denies.
+/// Whether somebody says this, and no program reports it.
 pub(crate) fn is_speech(text: &str) -> bool {
     let text = front(text);
     let line = text.lines().next().unwrap_or_default().trim();
-    is_question(line) || is_note(line) || is_answer(line) || is_definition(line)
+    if has_shape(text) {
+        return false;
+    }
+    is_note(line)
+        || is_treatise(line)
+        || is_mention(line)
+        || is_answer(line)
+        || !cites(text) && (is_question(line) || is_definition(line) || is_narrative(text))
 }
 
 /// Whether the text has the shape of an error: it begins as one, quotes a status, or holds an error object or a trace.
 pub(crate) fn reports(text: &str) -> bool {
+    has_shape(text) || cites(front(text))
+}
+
+/// The same without a status that is only quoted.
+fn has_shape(text: &str) -> bool {
     const BEGINS: &[&str] = &[
         "error",
         "[error",
@@ -76,15 +91,10 @@ pub(crate) fn reports(text: &str) -> bool {
     const HOLDS: &[&str] = &[
         "error:",
         "exception:",
-        "error code",
-        "status code",
-        "status:",
         "statuscode",
         "api error",
         "http/1.1 4",
         "http/1.1 5",
-        "http 4",
-        "http 5",
         "errno",
         "(os error",
         "\"error\"",
@@ -92,8 +102,13 @@ pub(crate) fn reports(text: &str) -> bool {
         "error -",
     ];
     let text = front(text);
-    let begins = |start: &str| starts(text, start);
-    BEGINS.iter().any(|start| begins(start)) || is_trace(text) || HOLDS.iter().any(|part| holds(text, part))
+    starts_with_any(text, BEGINS) || is_trace(text) || HOLDS.iter().any(|part| holds(text, part))
+}
+
+/// Whether the text quotes a status, as talk about errors does too.
+fn cites(text: &str) -> bool {
+    const HOLDS: &[&str] = &["error code", "status code", "status:", "http 4", "http 5"];
+    HOLDS.iter().any(|part| holds(text, part))
 }
 
 fn front(text: &str) -> &str {
@@ -136,36 +151,14 @@ fn is_trace(text: &str) -> bool {
     text.contains('\n') && SIGNS.iter().any(|sign| holds(text, sign))
 }
 
-/// `feat(x): …`, `* fix: …`, `1a2b3c4 docs: …`, a merge, a diff's line.
+/// The subject of a commit: `feat(x): …`, `1a2b3c4 docs: …`, a merge, or an imperative that changes a program.
 fn is_commit(line: &str) -> bool {
-    const VERBS: &[&str] = &[
-        "fix ",
-        "add tests",
-        "add support",
-        "add handling",
-        "add retr",
-        "treat ",
-        "update error",
-        "remove dead",
-        "remove unused",
-        "improve ",
-        "prevent ",
-    ];
     const KINDS: &[&str] = &[
         "feat", "fix", "chore", "docs", "doc", "refactor", "test", "tests", "style", "perf", "ci", "build",
         "revert", "deps", "hotfix", "release", "wip",
     ];
-    const BEGINS: &[&str] = &[
-        "merge pull request #",
-        "merge branch ",
-        "merge remote-tracking",
-        "revert \"",
-        "bump ",
-        "handle ",
-        "refactor ",
-        "rename ",
-        "implement ",
-    ];
+    const MERGES: &[&str] =
+        &["merge pull request #", "merge branch ", "merge remote-tracking", "revert \"", "bump "];
     let mut rest = line.trim_start_matches(['*', '-', '>', '|', ' ']);
     if let Some((hash, after)) = rest.split_once(' ')
         && (7..=40).contains(&hash.len())
@@ -178,7 +171,7 @@ fn is_commit(line: &str) -> bool {
         }
         return !reports(rest);
     }
-    if starts_with_any(rest, BEGINS) {
+    if starts_with_any(rest, MERGES) {
         return true;
     }
     let word = rest.len() - rest.trim_start_matches(|ch: char| ch.is_ascii_lowercase()).len();
@@ -192,12 +185,61 @@ fn is_commit(line: &str) -> bool {
             return true;
         }
     }
-    // A subject without a kind: `fix billing page when …`, `add tests for …`.
     let numbered = rest
         .strip_suffix(')')
         .and_then(|rest| rest.rsplit_once(" (#"))
         .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
-    numbered || starts_with_any(rest, VERBS) && !starts(rest, "fix external")
+    numbered || is_change(rest)
+}
+
+/// `Add backoff for 429 responses`: a short imperative about a program, without a full stop and without anybody
+/// whom it asks. What an error asks for (`Add credits to continue`) is asked of somebody, or ends as a sentence.
+fn is_change(line: &str) -> bool {
+    /// What is done to programs, and seldom to accounts or requests.
+    const VERBS: &[&str] = &[
+        "add",
+        "bump",
+        "cover",
+        "document",
+        "drop",
+        "ensure",
+        "expose",
+        "extract",
+        "fix",
+        "handle",
+        "honor",
+        "honour",
+        "implement",
+        "improve",
+        "introduce",
+        "prevent",
+        "propagate",
+        "refactor",
+        "remove",
+        "rename",
+        "replace",
+        "respect",
+        "revert",
+        "simplify",
+        "surface",
+        "treat",
+        "tweak",
+        "update",
+    ];
+    /// Words of somebody who is asked, and of sentences.
+    const ASKED: &[&str] = &[
+        "you", "your", "please", "must", "cannot", "has", "have", "failed", "again", "continue", "external",
+    ];
+    /// A subject is no longer.
+    const SUBJECT: usize = 72;
+    let mut words = line.split(' ');
+    let first = words.next().unwrap_or_default();
+    line.len() <= SUBJECT
+        && !line.ends_with(['.', '!', '?', ':', ';', '}'])
+        && !line.contains(": ")
+        && VERBS.iter().any(|verb| first.eq_ignore_ascii_case(verb))
+        && line.split(' ').count() >= 3
+        && !words.any(|word| ASKED.iter().any(|asked| word.eq_ignore_ascii_case(asked)))
 }
 
 /// A line of a test runner.
@@ -247,7 +289,11 @@ fn is_table(text: &str, line: &str) -> bool {
     if heading.len() < line.len() && heading.starts_with(' ') {
         return true;
     }
-    is_separated(text) || line.starts_with("**Q") || line.starts_with("- [ ] ") || line.starts_with("- [x] ")
+    is_separated(text)
+        || is_grid(text)
+        || line.starts_with("**Q")
+        || line.starts_with("- [ ] ")
+        || line.starts_with("- [x] ")
 }
 
 /// Two lines or more of the same number of values, parted by commas and without spaces, under a line of names.
@@ -259,6 +305,17 @@ fn is_separated(text: &str) -> bool {
         commas >= 1 && header.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b','));
     let mut rows = lines.filter(|line| !line.is_empty()).peekable();
     named && rows.peek().is_some() && rows.all(|row| row.matches(',').count() == commas && !row.contains(' '))
+}
+
+/// A result of `psql` or `mysql`: names, a rule of hyphens, values.
+fn is_grid(text: &str) -> bool {
+    let is_rule = |line: &str| {
+        line.len() > 4
+            && line.contains("--")
+            && line.contains('+')
+            && line.bytes().all(|byte| matches!(byte, b'-' | b'+' | b'|' | b' '))
+    };
+    text.lines().take(2).any(is_rule)
 }
 
 /// What a shell or an agent's tool printed.
@@ -303,6 +360,27 @@ fn is_transcript(text: &str, line: &str) -> bool {
     found || is_hit(line) || is_healthy(text)
 }
 
+/// JSON that describes, counts or confirms something: no error, whatever numbers and words stand in it.
+pub(crate) fn is_data(text: &str) -> bool {
+    const DESCRIBES: [&str; 9] = [
+        "\"openapi\"",
+        "\"swagger\"",
+        "\"$schema\"",
+        "\"paths\"",
+        "\"components\"",
+        "\"responses\"",
+        "\"$defs\"",
+        "\"definitions\"",
+        "\"info\"",
+    ];
+    let text = front(text);
+    let first = text.strip_prefix('{').map(str::trim_start).unwrap_or_default();
+    let described = starts_with_any(first, &DESCRIBES)
+        && (holds(text, "\"description\"") || holds(text, "\"type\"") || holds(text, "\"title\""))
+        && !holds(text, "\"error\"");
+    described || is_healthy(text)
+}
+
 /// `src/lib.rs:42:    code`, `README.md:17:text`: what a search found.
 fn is_hit(line: &str) -> bool {
     const TEXTS: [&str; 12] =
@@ -323,7 +401,7 @@ fn is_healthy(text: &str) -> bool {
     text.starts_with('{')
         && WELL.iter().any(|sign| text.contains(sign))
         && !holds(text, "error")
-        && !holds(text, "message")
+        && !holds(text, "code\"")
 }
 
 /// A log line below warnings that reports no failure, or a request that was served.
@@ -363,6 +441,25 @@ fn is_log(text: &str, line: &str) -> bool {
     }
     starts_with_any(line, METHODS)
         && line.split(' ').nth(2).is_some_and(|status| status.len() == 3 && status.starts_with(['2', '3']))
+}
+
+/// `2026-11-30 11:02:19.429 UTC [503] FATAL:  …`: a line of a database's log, its process in brackets.
+fn is_of_database(line: &str) -> bool {
+    const LEVELS: [&str; 7] = ["LOG:", "FATAL:", "ERROR:", "STATEMENT:", "DETAIL:", "HINT:", "PANIC:"];
+    let dated = line.as_bytes().get(..4).is_some_and(|year| year.iter().all(u8::is_ascii_digit))
+        && line.as_bytes().get(4) == Some(&b'-');
+    let process = line.split_once(" [").and_then(|(_, rest)| rest.split_once("] "));
+    dated
+        && process.is_some_and(|(number, rest)| {
+            !number.is_empty()
+                && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+                && LEVELS.iter().any(|level| {
+                    rest.split_once(level).is_some_and(|(before, after)| {
+                        !before.contains(' ') && after.starts_with("  ")
+                            || before.contains('@') && after.starts_with("  ")
+                    })
+                })
+        })
 }
 
 /// The title of an issue: `[BUG] 429 when …`.
@@ -406,6 +503,11 @@ mod tests {
             "| 402 | Insufficient balance | Top up |",
             "src/lib.rs:42:        Err(Error::RateLimited) => retry(),",
             "INFO server: rate limiter enabled",
+            "Treat 529 as overloaded",
+            "Drop retries on 401 from the gateway",
+            " id  | tenant | used\n-----+--------+------\n 429 | acme   |  503\n(1 row)",
+            "2026-11-30 11:02:19.429 UTC [503] FATAL:  sorry, too many clients already",
+            "{\"responses\":{\"429\":{\"description\":\"Rate limit reached\"}}}",
             "GET /billing 200 in 34ms",
             "<tool_result>curl: (28) Operation timed out</tool_result>",
         ] {
@@ -422,6 +524,10 @@ mod tests {
             "foo.js:12\n    throw new Error('x');\nError: Insufficient balance\n    at main (foo.js:12)",
             "{ name: \"MessageAbortedError\", message: \"User cancelled\" }",
             "When using `tool_choice`, `tools` must be set.",
+            "Add credits to continue",
+            "Update your payment method",
+            "Handle is not recognized: model missing",
+            "Treat as failed: 429 from upstream",
             "INFO:httpx:HTTP Request: POST https://api.openai.com/v1/chat/completions \"HTTP/1.1 429 Too Many Requests\"",
             "✗ Model call failed: {\"code\":\"rate_limited\"}",
             "Request timed out.",
@@ -441,6 +547,12 @@ mod tests {
             "TODO: decide what to do when the model is not found.",
             "I found 3 places where `insufficient_quota` is handled.",
             "Sure! A rate limit error happens when you send too many requests.",
+            "The \"Server is busy\" message indicates that the system is under high demand.",
+            "If you see the 'High Load' banner, wait for a while.",
+            "Le manuel explique que le crédit insuffisant bloque la machine.",
+            "\"Insufficient balance,\" the machine read, and she laughed.",
+            "Hi, since last week I get 429 rate limit, so I waited an hour and tried again.",
+            "How to Fix 'No Healthy Upstream' Quickly",
         ] {
             assert!(is_speech(text) && !reports(text), "{text}");
         }

@@ -27,6 +27,8 @@ const MESSAGES: [&str; 8] = [
     "tool",
     "exit_code",
 ];
+/// The keys of what a tool of the Model Context Protocol answers.
+const TOOL_RESULT: [&str; 2] = ["isError", "content"];
 /// A relay that answers 200 with its own error as the content of the message.
 const RELAYED: [&str; 5] =
     ["Error: API request failed", "API Error:", "[API Error", "API request failed", "upstream error"];
@@ -39,7 +41,8 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
     if !(start.starts_with(['{', '[', '"']) || start.starts_with("data:") || start.starts_with("event:")) {
         return Vec::new();
     }
-    let messages = MESSAGES.iter().any(|key| is_key_of(source, key));
+    let messages = MESSAGES.iter().any(|key| is_key_of(source, key))
+        || TOOL_RESULT.iter().all(|key| is_key_of(source, key));
     if !messages && !SAID.iter().any(|key| source.contains(key)) {
         return Vec::new();
     }

@@ -162,6 +162,10 @@ impl View {
             if let Some(mask) = masks.peek()
                 && i >= mask.start
             {
+                // A mark in its place: something was said, the answer is not empty.
+                if i == mask.start && says(bytes.get(mask.start..mask.end).unwrap_or_default()) {
+                    self.push(b'~', base + i);
+                }
                 i = i.max(mask.end);
                 masks.next();
                 continue;
@@ -288,6 +292,18 @@ impl View {
         }
         end
     }
+}
+
+/// Whether a string holds more than white space, escaped or not.
+fn says(mut text: &[u8]) -> bool {
+    while let [first, rest @ ..] = text {
+        text = match (first, rest) {
+            (b'\\', [b'n' | b't' | b'r' | b'\\', after @ ..]) => after,
+            (byte, _) if byte.is_ascii_whitespace() => rest,
+            _ => return true,
+        };
+    }
+    false
 }
 
 /// What a byte becomes that needs no look around; 0 for the others.

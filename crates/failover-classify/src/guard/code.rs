@@ -8,6 +8,7 @@ pub(super) fn is_code(text: &str) -> bool {
     let Some(first) = lines.next() else { return false };
     is_code_line(first) && lines.all(is_codeish)
         || is_settings(text)
+        || is_block(text)
         || is_mapping(first)
         || text.lines().take(2).nth(1).is_some_and(|second| {
             is_name_line(first) && second.starts_with("  ") && is_mapping(second.trim())
@@ -30,6 +31,32 @@ fn is_settings(text: &str) -> bool {
         count += 1;
     }
     count >= 2
+}
+
+/// A block of YAML under a name of its own: `ratelimit:`, then lines of `name: value` further in.
+fn is_block(text: &str) -> bool {
+    const OF_ERRORS: &[&str] =
+        &["error", "errors", "exception", "detail", "details", "response", "body", "data", "cause"];
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
+    let Some(first) = lines.next() else { return false };
+    let name = first.trim_end().strip_suffix(':').unwrap_or_default();
+    let plain = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-' | b'.') || byte.is_ascii_digit()
+            })
+    };
+    let mut count = 0;
+    plain(name)
+        && !OF_ERRORS.contains(&name)
+        && lines.all(|line| {
+            count += 1;
+            let inner = line.trim_start();
+            let inner = inner.strip_prefix("- ").unwrap_or(inner);
+            let key = inner.split_once(": ").map_or(inner.strip_suffix(':'), |(key, _)| Some(key));
+            line.starts_with(' ') && (key.is_some_and(plain) || line.trim_start().starts_with("- "))
+        })
+        && count >= 2
 }
 
 /// `errors.New("context length exceeded")`: nothing but a call.

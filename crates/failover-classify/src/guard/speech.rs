@@ -1,5 +1,6 @@
 //! Questions, notes and answers: texts that somebody wrote.
 
+use super::openings::{ARTICLES, GREETS, IF, KINDS, NAMED, SAYS, WHOLE};
 use super::{starts, starts_with_any};
 
 /// A question, of whatever length.
@@ -75,6 +76,10 @@ pub(super) fn is_note(line: &str) -> bool {
         "see the ",
         "see also",
         "please review",
+        "how to ",
+        "understanding ",
+        "a guide to ",
+        "tutorial",
     ];
     starts_with_any(line, BEGINS)
         || line.strip_prefix('v').is_some_and(|rest| {
@@ -124,6 +129,12 @@ pub(super) fn is_answer(line: &str) -> bool {
         "to handle ",
         "to prevent ",
         "according to the",
+        "thank you for reporting",
+        "thank you for raising",
+        "thank you for opening",
+        "thank you for the report",
+        "thanks for ",
+        "closing ",
     ];
     const TOLD: &[&str] = &[
         "found",
@@ -166,4 +177,83 @@ pub(super) fn is_definition(line: &str) -> bool {
                 || after.starts_with('='));
     }
     line.contains(" (n.):") || line.contains(" (noun)")
+}
+
+/// Somebody who tells what happened to him, or a story.
+pub(super) fn is_narrative(text: &str) -> bool {
+    const APOLOGIES: &[&str] = &[
+        "i'm sorry",
+        "i am sorry",
+        "sorry",
+        "i apologi",
+        "i encountered",
+        "i can't",
+        "i cannot",
+        "i'm unable",
+        "i am unable",
+    ];
+    const OTHERS: [&str; 5] = ["she", "he", "her", "his", "him"];
+    const SELF: [&str; 8] = ["i", "i'm", "i've", "my", "i'd", "i'll", "me", "myself"];
+    let words = || text.split([' ', '\n', ',', '.', '!', '?', ';', '"']).filter(|word| !word.is_empty());
+    // None of the words below is longer.
+    let is_any = |word: &str, list: &[&str]| {
+        word.len() <= 6 && list.iter().any(|known| word.eq_ignore_ascii_case(known))
+    };
+    let own = words().filter(|word| is_any(word, &SELF)).count();
+    let told = words().any(|word| is_any(word, &OTHERS));
+    // `"…," the machine read`: speech that goes on after its comma.
+    let quoted = text.starts_with(['"', '\u{201c}'])
+        && [",\" ", ",\u{201d} "].iter().any(|end| {
+            text.split_once(end).is_some_and(|(_, rest)| rest.starts_with(|ch: char| ch.is_ascii_lowercase()))
+        });
+    let greeted = starts_lower(text, GREETS);
+    !starts_with_any(text, APOLOGIES)
+        && (quoted
+            || told && words().count() >= 8
+            || own >= 1 && greeted
+            || own >= 2 && words().count() >= 12)
+}
+
+/// `text` without `start` at its front, without regard to case in any alphabet; `start` is lower case.
+fn after<'a>(text: &'a str, start: &str) -> Option<&'a str> {
+    let mut rest = text.chars();
+    for wanted in start.chars() {
+        let found = rest.next()?;
+        if found != wanted && !found.to_lowercase().eq(std::iter::once(wanted)) {
+            return None;
+        }
+    }
+    Some(rest.as_str())
+}
+
+fn starts_lower(text: &str, list: &[&str]) -> bool {
+    list.iter().any(|start| after(text, start).is_some())
+}
+
+/// A text that begins with the name of a kind of text: a manual, a chapter, an article.
+pub(super) fn is_treatise(line: &str) -> bool {
+    starts_lower(line, WHOLE)
+        || starts_lower(line, KINDS)
+        || ARTICLES.iter().any(|article| after(line, article).is_some_and(|rest| starts_lower(rest, KINDS)))
+}
+
+/// A text that speaks of an error by its name or its wording: `The "Server is busy" message means …`, `If you see …`.
+pub(super) fn is_mention(line: &str) -> bool {
+    if starts_lower(line, IF) {
+        return true;
+    }
+    // A quotation, what it is, and what it does.
+    line.match_indices(['"', '\'', '`', '\u{201d}', '\u{2019}']).any(|(at, quote)| {
+        let rest = line.get(at + quote.len()..).unwrap_or_default().trim_start_matches('*');
+        let Some(rest) = rest.strip_prefix(' ') else { return false };
+        NAMED.iter().any(|name| {
+            starts(rest, name).then(|| rest.get(name.len()..).unwrap_or_default()).is_some_and(|rest| {
+                let rest = rest.trim_start_matches(['s', ' ']);
+                let near = rest.get(..crate::facts::floor(rest, 48)).unwrap_or_default();
+                SAYS.iter().any(|verb| starts(rest, verb))
+                    || near.contains(" indicat")
+                    || near.contains(" means ")
+            })
+        })
+    })
 }

@@ -245,11 +245,16 @@ impl Fields {
             || head.is_empty()
             || head.ends_with(b"error:")
             || head.ends_with(b"exception:");
+        // `BadRequestError - 400 Request …`: the name of a class. (The view folds the hyphen.)
+        let classed = head.ends_with(b"error") && !ends_with_word(head, b"error")
+            || head.ends_with(b"exception") && !ends_with_word(head, b"exception");
+        // `(URL('…'), 429, b'{…}', Headers(…))`: what Python's clients hold.
+        let classed = classed || after.starts_with(b", b'") || after.starts_with(b", b\"");
         let tail = strip_start(after, |byte| b" :,)]>\"'({".contains(&byte));
         let phrased = || REASON_PHRASES.iter().any(|phrase| starts_with(tail, phrase.as_bytes()));
         let near =
             head.ends_with(b":") || label.len() < head.len() || head.len() == before.len().saturating_sub(1);
-        if titled || bracketed || begins || worded() || near && phrased() {
+        if titled || bracketed || begins || classed || worded() || near && phrased() {
             self.statuses.push(number);
         }
     }

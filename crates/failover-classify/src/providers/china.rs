@@ -95,7 +95,7 @@ const BAIDU: &[Rule] = &[
         ],
     )
     .evidence(B_DOC)
-    .none(&["too long", "length"]),
+    .none(&["too long", "{exceeds|max|maximum} length", "input length"]),
     code("baidu/overloaded", B, Family::Overloaded, Overloaded, &["4", "336100"]).evidence(B_DOC),
     code(
         "baidu/auth",

@@ -27,7 +27,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "access has been disabled for {this|your} account",
         "{your|the} .. access {has been|was} suspended",
         "access {has been|was} {terminated|permanently revoked}",
-        "permission denied: consumer .. has been suspended",
+        "consumer .. has been {suspended|deleted|disabled|terminated|banned}",
+        "{workspace|organization|organisation|tenant|account|team} .. {has been|was} {deactivated|terminated|banned|permanently closed|permanently disabled}",
         "banned from {using|accessing}",
         "has been disabled in this account for violation",
         "for violation* of {our|the} {terms|policies|usage}",
@@ -94,6 +95,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{api key|apikey|api token|access token|token|credentials|key} {invalid|expired|missing|not found|required|not valid|not set|not provided|rejected|mismatch|not recognized}",
         "{provide|supply|set|pass|include|enter|use|specify|configure} .. {api key|valid api key|api token|valid authentication|valid token|valid credentials|authorization header|access token}",
         "{didn't|did not|not|no} {provide|pass|supply|specify|provided|supplied} .. {api key|token|credentials|authentication|authorization}",
+        "{key|keys|token|credential|credentials|license|licence} {validation|verification|check|authentication|lookup} {failed|failure|error|unsuccessful|was unsuccessful|did not succeed}",
         "{key|token} {does not|doesn't} look {right|valid|like a valid}",
         "no authorization header {was |}{sent|provided|found|given|supplied|present}",
         "{jwt|token} signature .. {verified|invalid|mismatch*|failed}",
@@ -163,7 +165,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "no autorizado",
         "não autorizado",
     ])
-    .none(&["model access is denied", "token count", "max token*", "invalid token sequence", "stop token*", "unexpected token", "tool call id", "this session"]),
+    .none(&["model access is denied", "token count", "max token*", "invalid token sequence", "stop token*", "unexpected token", "parse error", "syntax error", "json.exception*", "object key", "tool call id", "this session"]),
     auth("core/auth-refused", &[
         "authentication {failed|fails|error|required|is required|failure|unsuccessful|token|is not|issue}",
         "authenticate {failed|failure}",
@@ -257,7 +259,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "acceso {denegado|prohibido}",
         "acesso {negado|proibido}",
     ])
-    .none(&["proxy authentication", "model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
+    .none(&["error 1015", "rate limited", "specified version", "proxy authentication", "model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
     auth("core/auth-region", &[
         "{country|region|location|territory|territories|countries} {is not|not|are not|isn't|is currently not|is unsupported} {supported|available|allowed}",
         "{unsupported|restricted|not supported} {country|region|location|territory}",

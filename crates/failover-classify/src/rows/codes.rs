@@ -245,6 +245,11 @@ pub(crate) const ROWS: &[Rule] = &[
             "ModelError.ContentFilter",
             "guardrail_violation",
             "image_content_policy_violation",
+            "ALTERNATIVE_STATUS_CONTENT_FILTER",
+            "blacklist",
+            "ERROR_TOXIC",
+            "sensitive",
+            "SENSITIVE_CONTENT",
         ],
     )
     .no_codes(&["content_filter_result"]),
@@ -425,6 +430,11 @@ pub(crate) const ROWS: &[Rule] = &[
             "team_model_access_denied",
             "deployment_not_found",
             "NoDeploymentAvailable",
+            "ServiceModelDeprecat*",
+            "dedicated_endpoint_not_running",
+            "endpoint_not_running",
+            "ModelRetired",
+            "model_retired",
         ],
     )
     .none(&["负载已饱和", "balance", "model is empty", "overloaded"]),

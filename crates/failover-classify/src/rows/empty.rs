@@ -26,6 +26,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "no response text",
         "{stopped|finished|ended} without {saying|writing|producing|returning} {anything|a word|any text}",
         "{got|received|returned} {0|zero|no} {choices|candidates|tokens|messages}",
+        "no {valid|usable|parsable|parseable|meaningful} .. {was |were |}{generated|produced|returned}",
         "(empty)",
         "received no {content|response|data|choices|output}",
         "malformed function call",
@@ -76,6 +77,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "retry limit",
         "content filter",
         "safety",
+        "response headers",
+        "return headers",
     ]),
     row("core/empty-literal", &["(empty)", "no response", "empty", "null", "none"]).facts(&[Fact::Short, Fact::NoStatus, Fact::Bare]),
 ];

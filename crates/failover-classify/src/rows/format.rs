@@ -1,7 +1,8 @@
 //! The request is wrong anywhere: schema, roles, tool ids, parameter values, URLs.
 
 use super::text;
-use crate::rule::{Family, Rule, StatusSet};
+use crate::Tier;
+use crate::rule::{Fact, Family, Rule, StatusSet};
 use failover_types::FailoverReason::Format;
 
 const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
@@ -205,4 +206,23 @@ pub(crate) const ROWS: &[Rule] = &[
         "response exceeded .. output token maximum",
     ])
     .none(&["input length", "context limit", "inputs tokens +", "in the messages", "got -*", "maximum context", "context length", "context window of", "prompt tokens", "tokens per {minute|min|day}", "too many tokens: "]),
+    // Where neither status nor code says anything: whoever speaks of the request like this has refused it.
+    Rule::new("core/format-last", Tier::Fallback, Family::Format, Format).any(&[
+        "{parameter|parameters|argument|arguments|field|value} .. {is|are} {not valid|invalid|required|not allowed|not supported|unsupported|missing}",
+        "one or more parameters",
+        "content blocks must be non empty",
+        "length of messages must be",
+        "{messages|contents|roles|turns} must {be|alternate|start|end|contain|have|not}*",
+        "an {odd|even} number of {messages|turns}",
+        "instructions are not valid",
+        "media type, but the image",
+        "{contains|has} an invalid {argument|field|value|parameter}",
+        "json.exception.*",
+        "parse error at line",
+        "{invalid|malformed|illegal} {parameter|argument|request|json|body|payload|role|message|schema|tool|image|base64}*",
+        "{expected|required} {type|format|a string|an array|an object|an integer|a number}",
+        "{did you mean|unexpected keyword argument|unknown name}",
+    ])
+    .facts(&[Fact::Short])
+    .none(&["invalid response", "from the server", "from server", "from upstream"]),
 ];

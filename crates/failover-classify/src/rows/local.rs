@@ -1,7 +1,7 @@
 //! Conditions of this machine, and the caller's own cancel.
 
 use super::text;
-use crate::rule::{Family, Rule};
+use crate::rule::{Fact, Family, Rule};
 use crate::{Surface, Tier};
 use failover_types::FailoverReason::{Aborted, LocalCoordination, SessionExpired};
 
@@ -27,6 +27,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "{could not|cannot|can't|failed to|unable to|timed out while|timeout} {acquire|acquiring|obtain|get|take|waiting for|wait for} .. {lock|mutex|lease|semaphore}",
         "{holds|hold|holding|owns} the {session |file |state |store |}lock",
         "lock {timeout|acquisition|held by|contention|wait timeout|is held|busy}",
+        "another .. {is|are} already {running|active|open|listening|started}",
+        "already running (pid*",
         "another {process|instance|session|agent|turn|run} {is|already|has} .. {running|using|active|in progress|lock|holds|locked|using it}",
         "is already in use",
         "being used by another process",
@@ -73,7 +75,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "modulenotfounderror",
         "no module named",
         "is not recognized as an internal or external command",
-        "spawn .. {enoent|eacces|enametoolong|e2big|unknown|error}",
+        "spawn .. {enoent|eacces|enametoolong|e2big|eagain|enomem|emfile|enotdir|unknown|error}",
         "failed to {spawn|launch|execute} .. {process|command|program|shell|binary|subprocess|executable|claude*}",
         "spawn failed",
         "process exited with {code|status|signal}",
@@ -105,10 +107,18 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["connection {refused|reset}", "(os error 54)", "(os error 61)", "(os error 104)", "(os error 110)", "(os error 111)", "(os error 10054)", "(os error 10060)", "(os error 10061)", "llama server process", "llama runner process", "tcp connect error", "dns error", "os error 32", "model", "timed out"])
     .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport]),
+    // How shells name the program that they miss.
+    machine("core/local-shell", &[
+        "{sh|bash|zsh|dash|ash|ksh}: {1|2|3|4|5|6|7|8|9|10|line *}: .. {not found|permission denied|no such file or directory}",
+        "{bash|zsh|fish|ksh}: {command not found|unknown command|no such file or directory}*",
+        "{bash|sh|zsh}: .. {command not found|no such file or directory}",
+        "is not recognized as {the name of |}a{ cmdlet| name of a cmdlet|n internal or external command}",
+        "the term .. is not recognized",
+    ]),
     machine("core/local-codes", &[]).codes(&[
         "ENOSPC", "EMFILE", "ENFILE", "EDQUOT", "EROFS", "E2BIG", "ENAMETOOLONG", "ELOCKED", "ENOMEM", "EADDRINUSE",
         "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY", "ERR_SQLITE_ERROR", "QuotaExceededError",
-        "ENOENT", "EACCES", "EPERM", "EBUSY",
+        "ENOENT", "EACCES", "EPERM", "EBUSY", "EAGAIN", "ENOEXEC", "ENOTDIR", "EISDIR",
     ]),
     machine("core/local-window-too-small", &["model context window too small", "context window too small .. minimum"])
         .surfaces(&[Surface::Local]),
@@ -148,6 +158,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "{cancelado|cancelada|interrompido|abortado} pelo usuário",
     ])
     .none(&["timeout", "timed out", "429", "subscription", "plan"]),
+    text("core/abort-interrupt", Family::Machine, Aborted, &[
+        "{turn|run|task|generation|session|conversation|agent} {was |}interrupted",
+        "keyboardinterrupt",
+    ])
+    .facts(&[Fact::Short])
+    .none(&["timeout", "timed out", "connection", "network", "stream", "unexpectedly", "by the server", "esc to"]),
     text("core/abort-bare", Family::Abort, Aborted, &[
         "{request|operation|task|stream|call|run|turn|generation|query|completion|it|execution|fetch} {was |has been |is |were |}{aborted|cancelled|canceled}",
         "abort{error|ed error|controller}",
@@ -166,6 +182,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "canceled",
         "turn aborted",
     ])
-    .none(&["subscription", "plan", "no error", "build aborted", "transaction aborted", "timeout"]),
+    .none(&["backenderror", "subscription", "plan", "no error", "build aborted", "transaction aborted", "timeout"]),
     Rule::new("core/abort-code", Tier::Message, Family::Abort, Aborted).codes(&["ERR_CANCELED", "ABORT_ERR", "AbortError", "APIUserAbortError", "Canceled", "CANCELLED", "client_cancelled", "turn_detected"]),
 ];

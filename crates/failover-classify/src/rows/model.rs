@@ -13,6 +13,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "{model|models|deployment|engine|requested model|publisher model|foundation model|model id|model name|endpoint model|inference endpoint} .. {not found|does not exist|doesn't exist|not exist|was not found|could not be found|cannot be found|is not found|not available|is unavailable on|is not valid|is invalid|not supported|unsupported|not deployed|is not loaded|not installed|isn't available|isn't supported|no longer available|no longer supported|is not accessible|not accessible|not enabled|is not a valid|not a valid|not recognized|is unknown|not permitted|not allowed|not active|not configured|not registered|not served|not provisioned|not offered|not part of}",
         "{invalid|unknown|unsupported|unavailable|unrecognized|nonexistent|missing|no such|deprecated|retired|undefined} {model|models|model id|model name|model identifier|deployment|engine|modelid|model:|foundation model}",
         "no {such |available |matching |}{model|endpoint|endpoints|deployment|deployments|channel|channels|provider|providers|allowed providers|channels|route|instance of model} {found|available|named|exists|with|for|matching|configured|are available|is available|supports|support|loaded|can serve|serve|serving}",
+        "{specified|requested|model} version {does not exist|doesn't exist|not found|is not available|was not found|is unknown|not exists}",
+        "{invalid|unknown} {version|model version} or not {permitted|allowed|available}",
+        "{in|entered} {deprecating|deprecated|retiring|retired|sunset} state",
+        "{dedicated endpoint|deployment|inference endpoint|model instance} .. {is not running|is stopped|has been stopped|is paused|has been paused|not started|is not started|was stopped}",
         "no models loaded",
         "no providers available",
         "no available channel*",
@@ -186,7 +190,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "モデルは .. {サポート|対応}していません",
         "nicht von diesem modell unterstützt",
     ])
-    .none(&["unsupported parameter*", "unsupported value*", "max tokens", "temperature", "top p", "'max*"]),
+    .none(&["formats: *", "following formats", "supported formats", "unsupported parameter*", "unsupported value*", "max tokens", "temperature", "top p", "'max*"]),
     row("core/model-404", &["model", "deployment", "endpoint", "engine"])
         .status(StatusSet::OneOf(&[404]))
         .none(&["url", "conversation", "session", "thread", "item with id", "cached", "no handler", "path", "route"]),

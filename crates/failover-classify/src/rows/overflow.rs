@@ -152,6 +152,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "exceeds the maximum {size|request size|allowed size|payload size|request body size|number of bytes}",
         "request size {exceeds|limit|exceeded}",
         "{body|payload|request|content|data} .. exceed* .. {mb|kb|bytes|size limit|maximum size|limit of}",
+        "total size of {the |}{conversation|messages|request|prompt|input} exceed*",
+        "{conversation|messages|history|transcript|context|prompt} .. exceed* .. {mb|mib|kb|kib|bytes|megabytes|kilobytes}",
         "413 request entity",
         "413 payload",
         "string too long. expected a string with maximum length",
@@ -165,7 +167,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "リクエストサイズ",
         "слишком большой запрос",
     ])
-    .none(&["tokens per {minute|min|day}", "call id", "image exceeds", "image too large", "file size", "tool name", "file content"]),
+    .none(&["tokens per {minute|min|day}", "acceleration limit", "rate limit error", "too many requests", "call id", "image exceeds", "image too large", "file size", "tool name", "file content"]),
     row("core/overflow-400-length", &["too long", "too many tokens", "token limit", "context length", "context window", "context limit", "max tokens limit"])
         .status(StatusSet::OneOf(&[400, 413, 422]))
         .none(&["call id", "name", "tool", "output token", "max tokens is too large", "string too long", "rate", "per minute"]),

@@ -38,6 +38,18 @@ pub(crate) const ROWS: &[Rule] = &[
     row("core/own-fallback", &["llm request failed with an unknown error"])
         .facts(&[Fact::Short])
         .evidence("spec:C-17"),
+    // A warning beside an answer: the call itself went through.
+    row(
+        "core/limit-ahead",
+        &[
+            "{approaching|nearing|close to|near|getting close to|about to reach|about to hit|almost at|almost reached} .. {limit|limits|quota|cap|allowance}",
+            "{you've used|you have used|you've already used|you used|used} .. % of {your|the|this|its}",
+            "{have|has} .. {requests|messages|credits|tokens} {left|remaining} {today|this|for|until|in}",
+            "% of {your|the} .. {limit|quota|allowance|budget} {used|consumed|reached}",
+        ],
+    )
+    .facts(&[Fact::Short, Fact::NoStatus])
+    .none(&["{have|has} {0|no} *", "{used|have used} 100*", "100%*", "100 %*", "exceeded", "exceeds", "has been reached", "limit reached"]),
     row(
         "core/compiler",
         &[

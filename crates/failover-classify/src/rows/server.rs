@@ -1,7 +1,7 @@
 //! The provider answered badly: a crash, a bad gateway, an answer that is none.
 
 use super::text;
-use crate::rule::{Family, Rule};
+use crate::rule::{Fact, Family, Rule};
 use failover_types::FailoverReason::{ServerError, Timeout};
 
 const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
@@ -117,6 +117,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "serviço indisponível",
     ])
     .none(&["javascript heap", "java heap"]),
+    row("core/server-not-ready", &["{grpc |}{service|backend|runner|worker|engine} {is |}not ready", "{backend|runner|worker|engine} {did not|failed to} {start|come up|load}"])
+        .facts(&[Fact::NoStatus]),
     text("core/server-transient-api-error", Family::Transport, Timeout, &[
         "internal server error",
         "upstream error",

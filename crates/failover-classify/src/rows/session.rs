@@ -10,7 +10,7 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/session-lost", &[
-        "{conversation|session|thread|previous response|response id|chat session|cached content|cachedcontent|assistant thread|context cache|interaction|container|vector store|session id|conversation id|thread id|prompt cache|previous response id|previous interaction|run|conversation state} {not found|was not found|is not found|does not exist|doesn't exist|has expired|expired|no longer exists|is no longer available|no longer available|has been deleted|was deleted|is expired|is invalid|could not be found|cannot be found|not exist|is gone|has ended|timed out|has timed out|unavailable|is closed|invalid}",
+        "{conversation|session|thread|previous response|response id|chat session|cached content|cachedcontent|assistant thread|context cache|interaction|container|vector store|session id|conversation id|thread id|prompt cache|previous response id|previous interaction|run|conversation state} {not found|was not found|is not found|does not exist|doesn't exist|has expired|expired|no longer exists|is no longer available|no longer available|has been deleted|was deleted|is expired|is invalid|could not be found|cannot be found|not exist|not exists|is gone|has ended|timed out|has timed out|unavailable|is closed|invalid}",
         "{conversation|session|thread|previous response|cached content|cachedcontent|container|interaction} .. {not found|does not exist|doesn't exist|no longer exists|has expired|is expired|could not be found|cannot be found}",
         "no {conversation|session|thread|chat} {found|with|exists|matching|matches}",
         "no {conversation|session|thread} .. found",
@@ -20,6 +20,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "items are not persisted when store",
         "item with id .. not found",
         "{encrypted content|encrypted reasoning|reasoning content|thinking signature|signature} .. {could not be verified|cannot be verified|could not be decrypted|cannot be decrypted|could not be read|invalid|not valid|verification failed|failed to}",
+        "{could not|cannot|can't|couldn't|failed to|unable to|not able to} {decrypt|verify|decode|read|validate} .. {encrypted content|encrypted reasoning|encrypted item|reasoning item|reasoning content|thinking signature|thought signature}",
         "invalid encrypted content",
         "invalid signature in thinking",
         "session hit the maximum duration",

@@ -35,6 +35,11 @@ pub(crate) const ROWS: &[Rule] = &[
         StatusSet::OneOf(&[500, 502, 503, 505, 506, 507, 508, 520, 521, 523, 525, 526, 527, 530]),
         ServerError,
     ),
+    // A page under 429 is a gateway's own, whatever its title says of access.
+    Rule::new("core/page-429", Tier::Message, Family::NotAFailure, RateLimit)
+        .status(StatusSet::OneOf(&[429]))
+        .facts(&[Fact::Html])
+        .evidence("https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/"),
     Rule::new("core/page-403", Tier::Message, Family::NotAFailure, ServerError)
         .status(StatusSet::OneOf(&[403]))
         .facts(&[Fact::Html])

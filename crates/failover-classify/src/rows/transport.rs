@@ -149,6 +149,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "upstream {disconnected|timed out}",
         "{gave up|giving up} after .. {s|seconds|ms|minutes}",
         "without a first {token|byte|chunk}",
+        "{did not|didn't|never|failed to} {return|send|receive|get|deliver} {any |}{response |}headers",
+        "no response headers",
         "no heartbeat",
         "server disconnected",
         "closed connection without",
@@ -271,12 +273,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "erro de {rede|conexão}",
         "conexão {recusada|fechada|perdida|interrompida}",
     ])
-    .none(&["invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
+    .none(&["unexpected status 4*", "tokens per min*", "invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
     row("core/transport-terminated", &["terminated"]).facts(&[Fact::Tiny]),
     row("core/transport-terminated-error", &["{typeerror|error|apierror|fetcherror}: terminated"])
         .none(&["process has terminated", "terminated due to"]),
     row("core/transport-unhandled-stop", &["unhandled stop reason", "stop reason: {error|abort|malformed response|network error}", "reason: {abort|malformed response|network error}"]),
-    row("core/transport-canceled-request", &["request canceled", "context canceled"])
+    row("core/transport-canceled-request", &["{request|context|operation|call|rpc|stream} {was |is |has been |}{canceled|cancelled}", "{client|backend|server} {canceled|cancelled}"])
         .status(crate::StatusSet::Range(499, 599)),
 ];

@@ -11,7 +11,7 @@ use failover_types::Scope;
 pub(crate) const ROWS: &[Rule] = &[
     text("core/wordings-window", Family::RateWindow, RateLimit, &[
         "{usage|message|session} {cap|allowance} {hit|reached|exhausted|used up}",
-        "{hourly|daily|weekly} {message|token|request|usage} {allowance|cap|quota|limit} {hit|reached|exhausted|used up|exceeded|consumed}",
+        "{hourly|daily|weekly} {message|token|request|usage} {allowance|cap|quota|limit} {hit|reached|exhausted|used up|exceeded|consumed|spent|gone|depleted|is gone|is spent|has run out|ran out}",
         "{consumed|used up|exhausted|spent|hit|reached} .. {hourly|daily|weekly|5 hour} .. {allowance|cap|quota|limit}",
         "{used up|exhausted} for {today|this hour|this week|the day}",
         "0 of .. requests left",
@@ -103,6 +103,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "unsupportedfunctionalityerror",
     ]),
     text("core/wordings-format", Family::Format, Format, &[
+        "uploaded an unsupported {image|file|document}",
+        "{unsupported|invalid} {image|file|audio|document} .. {one of|supported formats|following formats|formats: *}",
         "role '{system|assistant|user|tool|developer|function|model}' is not {allowed|supported|valid|permitted}",
         "message role .. is not {allowed|supported|valid}",
         "no matching tool {message|result|response|call}",

@@ -71,7 +71,7 @@ pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
 }
 
 /// The store of the state directory.
-pub(crate) async fn open_store() -> Result<SharedStore, StoreError> {
+async fn open_store() -> Result<SharedStore, StoreError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let dir = directory()
         .map_err(|failure| StoreError::Unavailable { place: HOME.to_owned(), why: failure.message })?;
@@ -82,7 +82,11 @@ pub(crate) async fn open_store() -> Result<SharedStore, StoreError> {
 /// A store that must be written to: there is no way around it.
 pub(crate) async fn must_open() -> Result<Arc<dyn KeyValue>, Failure> {
     if let Some(shared) = shared().await {
-        return shared.map_err(|why| Failure::new(Exit::State, why));
+        let shared = shared?;
+        return match shared.state {
+            Ok(_) => Ok(shared.store),
+            Err(why) => Err(Failure::new(Exit::State, why)),
+        };
     }
     match open_store().await {
         Ok(store) => Ok(Arc::new(store)),
@@ -93,41 +97,63 @@ pub(crate) async fn must_open() -> Result<Arc<dyn KeyValue>, Failure> {
 /// Name of the variable that puts a store shared by machines in the place of the state directory's.
 const STORE_URL: &str = "FAILOVER_STORE_URL";
 
+/// The store that machines share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn KeyValue>,
+    /// What an operator should know of its settings; or why it does not answer.
+    pub(crate) state: Result<Vec<String>, String>,
+}
+
 /// The store that machines share, where one is named; its secrets are sealed with `FAILOVER_STORE_KEY`.
 #[cfg(feature = "store-redis")]
-async fn shared() -> Option<Result<Arc<dyn KeyValue>, String>> {
+pub(crate) async fn shared() -> Option<Result<Shared, Failure>> {
     let url = variable(STORE_URL)?;
     let key = variable(failover::credentials::STORE_KEY);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let store = failover::shared_store(&url, "failover", key.as_deref(), clock).await;
-    Some(store.map_err(|error| chain(&error)))
+    Some(match failover::shared_store(&url, "failover", key.as_deref(), clock).await {
+        Ok(shared) => Ok(Shared { store: shared.store, state: shared.state.map_err(|error| chain(&error)) }),
+        Err(error) => Err(Failure::new(Exit::State, format!("{STORE_URL}: {}", chain(&error)))),
+    })
 }
 
 /// The store that machines share: this build knows none, and says so rather than use another one.
 #[cfg(not(feature = "store-redis"))]
 #[expect(clippy::unused_async, reason = "with the feature it waits for the server")]
-async fn shared() -> Option<Result<Arc<dyn KeyValue>, String>> {
+pub(crate) async fn shared() -> Option<Result<Shared, Failure>> {
     variable(STORE_URL)?;
-    let why = format!(
-        "{STORE_URL} is set, and this build knows no shared store; build it with the feature store-redis"
-    );
-    Some(Err(why))
+    let why = format!("{STORE_URL} is set, and this build knows no shared store");
+    Some(Err(Failure::new(Exit::State, why).hint("build it with the feature store-redis, or unset it")))
 }
 
-/// A store for an answer: one in memory and a warning, where the directory cannot be used.
+/// A store for an answer: one in memory and a warning, where the chosen one cannot be used.
 pub(crate) async fn open_or_memory() -> (Arc<dyn KeyValue>, Option<String>) {
-    let forgotten = |why: &str| format!("{why}; nothing is remembered this time");
-    let memory = || -> Arc<dyn KeyValue> { Arc::new(MemoryStore::new(Arc::new(SystemClock::new()))) };
+    let memory = |why: &str| -> (Arc<dyn KeyValue>, Option<String>) {
+        let store = MemoryStore::new(Arc::new(SystemClock::new()));
+        (Arc::new(store), Some(format!("{why}; nothing is remembered this time")))
+    };
     match shared().await {
         None => {}
-        Some(Ok(store)) => return (store, None),
-        Some(Err(why)) => return (memory(), Some(forgotten(&why))),
+        Some(Ok(Shared { store, state: Ok(_) })) => return (store, None),
+        Some(Ok(Shared { state: Err(why), .. })) => return memory(&why),
+        Some(Err(failure)) => return memory(&failure.message),
     }
     match open_store().await {
         Ok(store) => (Arc::new(store), None),
-        Err(error) => {
-            let warning = forgotten(&chain(&error));
-            (memory(), Some(warning))
-        }
+        Err(error) => memory(&chain(&error)),
     }
+}
+
+/// A store for a server: what to tell of it, and whether nobody else runs sessions on it. A shared one that is away is
+/// no reason not to serve: what is learnt is written when it is back.
+pub(crate) async fn for_serving() -> Result<(Arc<dyn KeyValue>, bool, Vec<String>), Failure> {
+    if let Some(shared) = shared().await {
+        let Shared { store, state } = shared?;
+        let told = state.unwrap_or_else(|why| vec![format!("{why}; answers go on without it")]);
+        return Ok((store, false, told));
+    }
+    let store = open_store().await.map_err(|error| Failure::new(Exit::State, chain(&error)))?;
+    let owns = store.owned().is_some();
+    let held = "another process has the state directory open; this one works through it";
+    let told = if owns { Vec::new() } else { vec![held.to_owned()] };
+    Ok((Arc::new(store), owns, told))
 }

@@ -121,12 +121,11 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
         let clock: Arc<dyn Clock> = Arc::new(failover::runner::SystemClock::new());
         (Arc::new(MemoryStore::new(clock)), true)
     } else {
-        let store = home::open_store().await.map_err(|error| Failure::new(Exit::State, chain(&error)))?;
-        let owns = store.owned().is_some();
-        if !owns {
-            tracing::warn!("another process has the state directory open; this one works through it");
+        let (store, owns, told) = home::for_serving().await?;
+        for warning in told {
+            tracing::warn!("{warning}");
         }
-        (Arc::new(store), owns)
+        (store, owns)
     };
     let mut builder = Gateway::builder(loaded.clone()).config_file(&config).store(store).owns_store(owns);
     if !args.memory {
@@ -209,11 +208,15 @@ async fn first(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
 
 /// Writes the token where only its owner reads it, so that scripts on this machine can.
 fn keep_admin_token(token: &str) -> Result<(), Failure> {
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-    let path = home::directory()?.join("state").join(ADMIN_TOKEN);
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+    let dir = home::directory()?.join("state");
+    let path = dir.join(ADMIN_TOKEN);
     let wrong = |error: std::io::Error, path: &Path| {
         Failure::new(Exit::State, format!("cannot write {}: {error}", path.display()))
     };
+    // With a shared store nothing else makes the directory.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    made.map_err(|error| wrong(error, &dir))?;
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&path).map_err(|error| wrong(error, &path))?;

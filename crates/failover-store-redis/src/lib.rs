@@ -5,7 +5,7 @@
 //! - **Versions of our own**, never below the server's time in microseconds: should a replica that takes over have
 //!   missed the last writes, its numbers still lie above all that were given out before.
 //! - **Durable** means what the server is set to: nothing without an append-only file, a second may be lost with
-//!   `appendfsync everysec`, nothing with `always`. [`RedisStore::warnings`] says what is weaker than it could be.
+//!   `appendfsync everysec`, nothing with `always`. [`RedisStore::check`] says what is weaker than it could be.
 //! - **Time** is the server's. An expiry is sent as a span, so a client whose clock is wrong does no harm.
 //! - The change feed tells of what other replicas write, within milliseconds, over a connection of its own. What is
 //!   written while that connection is lost is not told: it is never needed for correctness.

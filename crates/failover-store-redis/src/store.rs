@@ -27,7 +27,6 @@ pub struct RedisStore {
     connection: ConnectionManager,
     clock: Arc<dyn Clock>,
     names: Arc<Names>,
-    warnings: Arc<[String]>,
 }
 
 struct Names {
@@ -44,23 +43,20 @@ struct Names {
 }
 
 impl RedisStore {
-    /// Connects to `url` (`redis://…` or `redis+unix://…`) and keeps to `namespace`. The clock is only asked how far
-    /// away an expiry is.
+    /// Keeps to `namespace` of the server at `url` (`redis://…` or `redis+unix://…`). The connection is made by the first
+    /// call, and made anew by the next one where it was lost. The clock is only asked how far away an expiry is. To be
+    /// called within a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Refused`] where the URL makes no sense, [`StoreError::Unavailable`] where the server does not
-    /// answer within about two seconds.
-    ///
-    /// # Cancel safety
-    ///
-    /// Cancel safe.
-    pub async fn connect(url: &str, namespace: &str, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let client = Client::open(url).map_err(|e| StoreError::Refused {
-            // The URL may hold a password: only what is wrong with it is told.
+    /// [`StoreError::Refused`] where the URL makes no sense.
+    pub fn open(url: &str, namespace: &str, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        // The URL may hold a password: only what is wrong with it is told.
+        let refused = |e: &RedisError| StoreError::Refused {
             place: "redis".to_owned(),
             why: format!("the address is not understood: {}", e.category()),
-        })?;
+        };
+        let client = Client::open(url).map_err(|e| refused(&e))?;
         let place = client.get_connection_info().addr().to_string();
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(PATIENCE))
@@ -68,13 +64,8 @@ impl RedisStore {
             .set_number_of_retries(RECONNECTS)
             .set_min_delay(RECONNECT_DELAY)
             .set_max_delay(RECONNECT_DELAY);
-        let mut connection = ConnectionManager::new_with_config(client.clone(), config)
-            .await
-            .map_err(|e| unavailable(&place, &e))?;
-        let warnings = warnings(&mut connection).await;
-        for warning in &warnings {
-            tracing::warn!(%place, "{warning}");
-        }
+        let connection =
+            ConnectionManager::new_lazy_with_config(client.clone(), config).map_err(|e| refused(&e))?;
         let names = Names {
             record: format!("{{{namespace}}}:r:"),
             index: format!("{{{namespace}}}:index"),
@@ -84,12 +75,24 @@ impl RedisStore {
             scan: Script::new(SCAN),
             place,
         };
-        Ok(Self { client, connection, clock, names: Arc::new(names), warnings: warnings.into() })
+        Ok(Self { client, connection, clock, names: Arc::new(names) })
     }
 
-    /// Settings of the server that let it lose what it acknowledged, as sentences for an operator.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    /// Asks whether the server answers. Gives the settings that let it lose what it acknowledged, as sentences for an
+    /// operator.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`] where the server does not answer within about two seconds.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn check(&self) -> Result<Vec<String>, StoreError> {
+        let mut connection = self.connection.clone();
+        let asked: Result<(), RedisError> = redis::cmd("PING").query_async(&mut connection).await;
+        asked.map_err(|e| self.unavailable(&e))?;
+        Ok(warnings(&mut connection).await)
     }
 
     fn unavailable(&self, e: &RedisError) -> StoreError {

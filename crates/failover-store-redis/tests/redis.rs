@@ -72,12 +72,12 @@ impl Server {
     async fn store(&self, namespace: &str) -> RedisStore {
         // The socket is there a moment before the server has read its file.
         for _ in 0..3_000 {
-            if let Ok(store) = RedisStore::connect(&self.url(), namespace, Arc::new(WallClock)).await {
+            if let Ok(store) = connect(&self.url(), namespace).await {
                 return store;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        RedisStore::connect(&self.url(), namespace, Arc::new(WallClock)).await.unwrap()
+        connect(&self.url(), namespace).await.unwrap()
     }
 }
 
@@ -85,6 +85,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A store whose server answers.
+async fn connect(url: &str, namespace: &str) -> Result<RedisStore, StoreError> {
+    let store = RedisStore::open(url, namespace, Arc::new(WallClock))?;
+    store.check().await?;
+    Ok(store)
 }
 
 fn wait_for(path: &Path) {
@@ -120,12 +127,6 @@ impl Redis {
     fn namespace(&self) -> String {
         format!("test{}", self.namespace.load(Ordering::SeqCst))
     }
-
-    async fn connect(url: String, namespace: String) -> Arc<dyn KeyValue> {
-        let server =
-            |url: String| async move { RedisStore::connect(&url, &namespace, Arc::new(WallClock)).await };
-        Arc::new(server(url).await.unwrap())
-    }
 }
 
 #[async_trait]
@@ -133,7 +134,7 @@ impl Fixture for Redis {
     async fn fresh(&self) -> Arc<dyn KeyValue> {
         self.namespace.fetch_add(1, Ordering::SeqCst);
         let url = self.server.lock().unwrap().url();
-        Self::connect(url, self.namespace()).await
+        Arc::new(connect(&url, &self.namespace()).await.unwrap())
     }
 
     /// The server is killed in between: `appendfsync always` keeps what was acknowledged.
@@ -146,12 +147,12 @@ impl Fixture for Redis {
             server.url()
         };
         for _ in 0..3_000 {
-            if RedisStore::connect(&url, "probe", Arc::new(WallClock)).await.is_ok() {
+            if connect(&url, "probe").await.is_ok() {
                 break;
             }
             self.pass(Duration::from_millis(20)).await;
         }
-        Some(Self::connect(url, self.namespace()).await)
+        Some(Arc::new(connect(&url, &self.namespace()).await.unwrap()))
     }
 
     async fn failing(&self) -> Option<Arc<dyn KeyValue>> {
@@ -196,7 +197,20 @@ async fn what_one_replica_writes_another_reads_at_once() {
     let (one, other) = (server.store("x").await, server.store("x").await);
     let version = put(&one, Expect::Absent, "1").await;
     assert_eq!(other.get(&key()).await.unwrap().unwrap().version, version);
-    assert!(one.warnings().is_empty(), "{:?}", one.warnings());
+    assert_eq!(one.check().await.unwrap(), [] as [String; 0]);
+}
+
+// spec: K-3, A-25
+#[tokio::test]
+async fn a_store_may_be_opened_before_its_server_is_there() {
+    let Some(mut server) = server("before_its_server", &[]) else { return };
+    server.kill();
+    let store = RedisStore::open(&server.url(), "x", Arc::new(WallClock)).unwrap();
+    assert!(matches!(store.check().await, Err(StoreError::Unavailable { .. })));
+    server.start(&[]);
+    // The first call makes the connection; the server may still be reading its file.
+    server.store("x").await;
+    put(&store, Expect::Absent, "1").await;
 }
 
 // spec: K-3, A-25
@@ -254,16 +268,15 @@ async fn weak_settings_are_told() {
         return;
     };
     let store = server.store("x").await;
-    let warnings = store.warnings().join("\n");
+    let warnings = store.check().await.unwrap().join("\n");
     assert!(warnings.contains("`appendonly` is `no`") && warnings.contains("`allkeys-lru`"), "{warnings}");
 }
 
 // spec: A-3
 #[tokio::test]
 async fn a_password_is_in_no_error() {
-    let clock = || Arc::new(WallClock);
     for url in ["redis://user:hunter2@127.0.0.1:1/", "redis://user:hunter2@[/", "hunter2"] {
-        let error = RedisStore::connect(url, "x", clock()).await.unwrap_err();
+        let error = connect(url, "x").await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
     }
 }

@@ -38,7 +38,7 @@ pub use settings::{
 };
 
 #[cfg(feature = "store-redis")]
-pub use shared::{SharedStoreError, shared_store};
+pub use shared::{Shared, SharedStoreError, shared_store};
 
 pub use failover_auth as auth;
 pub use failover_chain as chain;

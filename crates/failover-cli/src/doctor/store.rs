@@ -1,8 +1,8 @@
 //! The state directory: rights, owner, files, records.
 
 use super::{Findings, Repair};
-use crate::exit::chain;
-use crate::home;
+use crate::exit::{Failure, chain};
+use crate::home::{self, Shared};
 use failover::auth::UsageStats;
 use failover::credentials::Profiles;
 use failover::runner::SystemClock;
@@ -14,11 +14,51 @@ use std::path::Path;
 use std::sync::Arc;
 
 const AREA: &str = "state directory";
+const SHARED: &str = "shared store";
 /// Names listed at most, of those that have the same fault.
 const MOST_NAMES: usize = 5;
 
-/// Looks at the directory and opens the store, where that is safe.
+/// Looks at the store that is in use, and opens it where that is safe.
 pub(super) async fn look(findings: &mut Findings) -> Option<Arc<dyn KeyValue>> {
+    match home::shared().await {
+        Some(shared) => look_at_shared(shared, findings).await,
+        None => look_at_directory(findings).await,
+    }
+}
+
+async fn look_at_shared(
+    shared: Result<Shared, Failure>,
+    findings: &mut Findings,
+) -> Option<Arc<dyn KeyValue>> {
+    let Shared { store, state } = match shared {
+        Ok(shared) => shared,
+        Err(failure) => {
+            findings.problem(
+                SHARED,
+                failure.message,
+                failure.hint.unwrap_or_else(|| "mend what it names".to_owned()),
+            );
+            return None;
+        }
+    };
+    match state {
+        Ok(warnings) => {
+            findings.fine(SHARED, "its server answers");
+            for warning in warnings {
+                findings.warn(SHARED, warning, "set it in the server's own config");
+            }
+            versions(SHARED, &store, findings).await;
+        }
+        Err(why) => findings.problem(
+            SHARED,
+            why,
+            "start it, or mend the address; until then each machine knows its own",
+        ),
+    }
+    Some(store)
+}
+
+async fn look_at_directory(findings: &mut Findings) -> Option<Arc<dyn KeyValue>> {
     let dir = match home::directory() {
         Ok(home) => home.join("state"),
         Err(failure) => {
@@ -49,7 +89,7 @@ pub(super) async fn look(findings: &mut Findings) -> Option<Arc<dyn KeyValue>> {
                 None => findings.fine(AREA, format!("{} is open in {}", dir.display(), holder(&dir))),
             }
             let store: Arc<dyn KeyValue> = Arc::new(store);
-            versions(&store, findings).await;
+            versions(AREA, &store, findings).await;
             Some(store)
         }
         Err(error) => {
@@ -143,7 +183,7 @@ fn records(dir: &Path, health: &Health, findings: &mut Findings) {
 }
 
 /// Reads every record by the table that it belongs to: newer ones and unreadable ones are told (K-4).
-async fn versions(store: &Arc<dyn KeyValue>, findings: &mut Findings) {
+async fn versions(area: &'static str, store: &Arc<dyn KeyValue>, findings: &mut Findings) {
     let mut after: Option<Key> = None;
     let (mut newer, mut unreadable) = (Vec::new(), Vec::new());
     loop {
@@ -151,13 +191,15 @@ async fn versions(store: &Arc<dyn KeyValue>, findings: &mut Findings) {
             Ok(page) => page,
             Err(StoreError::Damaged { key, why }) => {
                 findings.warn(
-                    AREA,
+                    area,
                     format!("the record {key} was damaged ({why}) and is set aside now"),
                     "a credential must be stored again",
                 );
                 continue;
             }
-            Err(error) => return findings.problem(AREA, chain(&error), "see what the disk says"),
+            Err(error) => {
+                return findings.problem(area, chain(&error), "see what the disk or the server says");
+            }
         };
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
@@ -171,12 +213,12 @@ async fn versions(store: &Arc<dyn KeyValue>, findings: &mut Findings) {
     }
     if !newer.is_empty() {
         let what = format!("records of a newer version of this software: {}", names(&newer));
-        findings.problem(AREA, what, "upgrade; until then they are left as they are");
+        findings.problem(area, what, "upgrade; until then they are left as they are");
     }
     if !unreadable.is_empty() {
         let what = format!("records that cannot be read: {}", names(&unreadable));
         findings.problem(
-            AREA,
+            area,
             what,
             "store the credential again, or reset the session (`failover session reset`)",
         );

@@ -18,6 +18,8 @@ mod readme;
 mod run;
 #[cfg(unix)]
 mod serve;
+#[cfg(feature = "store-redis")]
+mod shared;
 mod simulate;
 mod status;
 

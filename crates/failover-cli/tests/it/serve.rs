@@ -7,7 +7,8 @@ use failover_testkit::upstream::{Answer, Step};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const BUSY: &str = r#"{"error":{"type":"overloaded_error","message":"busy"}}"#;
 
 /// The server, and what it logs.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: String,
     log: mpsc::Receiver<String>,
@@ -25,7 +26,12 @@ struct Server {
 
 impl Server {
     fn start(world: &World) -> Self {
-        let mut child = world.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+        Self::of(world.command(&["serve", "--listen", "127.0.0.1:0"]), world.home.path())
+    }
+
+    /// Starts the command, which keeps its state in `home`.
+    pub(crate) fn of(mut command: Command, home: &Path) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (tell, log) = mpsc::channel();
         std::thread::spawn(move || {
@@ -42,7 +48,7 @@ impl Server {
                 break entry["address"].as_str().unwrap().to_owned();
             }
         };
-        let file = world.home.path().join("state").join("admin-token");
+        let file = home.join("state").join("admin-token");
         let admin = std::fs::read_to_string(file).unwrap().trim().to_owned();
         Self { child, address, log, admin }
     }
@@ -61,7 +67,7 @@ impl Server {
         Ok((status, answer))
     }
 
-    fn ask(&self, session: Option<&str>) -> (u16, String) {
+    pub(crate) fn ask(&self, session: Option<&str>) -> (u16, String) {
         let session = session.map(|id| format!("x-failover-session: {id}\r\n")).unwrap_or_default();
         let body = json!({ "model": "default", "messages": [{ "role": "user", "content": "hi" }] });
         self.request(&format!("POST /v1/chat/completions HTTP/1.1\r\n{session}"), &body.to_string()).unwrap()
@@ -76,11 +82,11 @@ impl Server {
 
     fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        assert!(std::process::Command::new("kill").arg(name).arg(id).status().unwrap().success());
+        assert!(Command::new("kill").arg(name).arg(id).status().unwrap().success());
     }
 
     /// Waits until the log has a line with this text.
-    fn said(&self, text: &str) -> String {
+    pub(crate) fn said(&self, text: &str) -> String {
         loop {
             let line = self.log.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never said {text:?}"));
             if line.contains(text) {
@@ -97,7 +103,7 @@ impl Drop for Server {
     }
 }
 
-fn served(answer: &str) -> &str {
+pub(crate) fn served(answer: &str) -> &str {
     answer.lines().find_map(|line| line.strip_prefix("x-failover-served: ")).unwrap_or("nobody")
 }
 

@@ -273,8 +273,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         let Some(books) = self.inner.books.as_ref().map(Arc::clone) else { return };
         let held = held.filter(|held| held.shared);
         let held = held.map(|held| (held.profile, held.model, self.spec.run.to_string()));
-        let due = books.due();
-        if held.is_none() && due.is_empty() {
+        if held.is_none() && books.due().is_empty() {
             return;
         }
         let work = async move {
@@ -282,6 +281,8 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
                 Arc::clone(&books).write_of(&profile, &model).await;
                 Arc::clone(&books).give_back(profile, model, holder).await;
             }
+            // Asked only now: what went with the lease is written already.
+            let due = books.due();
             books.tell(due).await;
         };
         self.patience.within(Box::pin(work), |()| None).await;

@@ -14,5 +14,6 @@ mod fleet;
 mod log;
 mod properties;
 mod scenarios;
+mod storm;
 mod streams;
 mod table;

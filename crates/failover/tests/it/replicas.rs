@@ -54,7 +54,8 @@ impl Server {
         let url = format!("redis+unix://{}", self.dir.path().join("redis.sock").display());
         for _ in 0..3_000 {
             let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-            if let Ok(store) = RedisStore::connect(&url, "fleet", clock).await {
+            let store = RedisStore::open(&url, "fleet", clock).unwrap();
+            if store.check().await.is_ok() {
                 return Arc::new(store);
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

@@ -4,8 +4,7 @@ use crate::phrase;
 use crate::rule::{Matcher, ProviderRules, Rule};
 use crate::trie::{Automaton, Entry};
 use crate::words::{self, Word};
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is wrong with a set of rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,20 +34,39 @@ pub enum RuleSetError {
     },
 }
 
-/// Part of a phrase: literal ids, and how far behind the part before it one of them may begin.
-#[derive(Clone, Debug)]
-pub(crate) struct Part {
-    /// The same for all later parts with these choices; 0 for first parts, which need none.
-    pub(crate) number: u32,
-    pub(crate) choices: Vec<u32>,
-    pub(crate) reach: u32,
+/// A range of a list that many share: where it begins and ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slice(u32, u32);
+
+impl Slice {
+    /// That range of `list`.
+    #[inline]
+    pub(crate) fn of<T>(self, list: &[T]) -> &[T] {
+        list.get(self.0 as usize..self.1 as usize).unwrap_or_default()
+    }
 }
 
-/// A phrase, part by part.
-#[derive(Clone, Debug)]
-pub(crate) struct Phrase {
-    pub(crate) parts: Vec<Part>,
+/// Part of a phrase, but for the first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The same for all parts with these choices.
+    pub(crate) number: u32,
+    /// How far behind the part before it one of its literals may begin.
+    pub(crate) reach: u32,
+    /// Its literals, in [`Compiled::choices`].
+    pub(crate) choices: Slice,
 }
+
+/// A phrase that begins with a literal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin {
+    pub(crate) phrase: u32,
+    /// The number of its second part; [`NO_PART`] if it has none.
+    pub(crate) second: u32,
+}
+
+/// Of a phrase that is a literal only.
+pub(crate) const NO_PART: u32 = u32::MAX;
 
 /// A row with its phrases and codes resolved.
 #[derive(Clone, Debug)]
@@ -73,36 +91,29 @@ pub(crate) struct Literal {
     pub(crate) word: Option<Word>,
     /// It is a code of a row, written out in [`Compiled::code_words`].
     pub(crate) is_code: bool,
-    /// The phrases that begin with it, as a range of [`Compiled::begins`].
-    begins: (u32, u32),
-    /// The parts of phrases, but for the first, that it is a choice of, as a range of [`Compiled::parts`].
-    parts: (u32, u32),
-}
-
-impl Literal {
-    pub(crate) fn begins(&self) -> Range<usize> {
-        self.begins.0 as usize..self.begins.1 as usize
-    }
-
-    pub(crate) fn parts(&self) -> Range<usize> {
-        self.parts.0 as usize..self.parts.1 as usize
-    }
+    /// The phrases that begin with it, in [`Compiled::begins`].
+    pub(crate) begins: Slice,
+    /// The numbers of the parts that it is a choice of, in [`Compiled::numbers`].
+    pub(crate) numbers: Slice,
 }
 
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// In order of precedence.
     pub(crate) rows: Vec<Row>,
-    pub(crate) phrases: Vec<Phrase>,
+    /// Of each phrase: its parts but for the first, in [`Compiled::parts`].
+    pub(crate) phrases: Vec<Slice>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) choices: Vec<u32>,
     pub(crate) literals: Vec<Literal>,
     /// Phrases by the literal that they begin with.
-    pub(crate) begins: Vec<u32>,
+    pub(crate) begins: Vec<Begin>,
     /// Numbers of parts by the literals that are a choice of them.
-    pub(crate) parts: Vec<u32>,
+    pub(crate) numbers: Vec<u32>,
     /// How many numbered parts there are.
     pub(crate) part_count: usize,
     /// Of a literal: codes (of rows) that it is.
-    pub(crate) code_words: HashMap<u32, Vec<&'static str>>,
+    pub(crate) code_words: FxHashMap<u32, Vec<&'static str>>,
     /// Of each phrase: rows that may win because of it.
     pub(crate) rows_of_phrase: Vec<Vec<u32>>,
     pub(crate) codes: Codes,
@@ -116,7 +127,7 @@ pub(crate) struct Compiled {
 /// Codes that rows name, each with a number.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
-    exact: HashMap<String, u32>,
+    exact: FxHashMap<String, u32>,
     /// Codes that end in `*`: how they begin. Sorted when all are known.
     prefixes: Vec<(String, u32)>,
     count: u32,
@@ -166,12 +177,19 @@ struct Pool {
     /// Of each literal: its text, and whether it may begin inside of a word.
     texts: Vec<(String, bool)>,
     literals: Vec<Literal>,
-    code_words: HashMap<u32, Vec<&'static str>>,
-    ids: HashMap<phrase::Literal, u32>,
-    phrases: Vec<Phrase>,
-    phrase_ids: HashMap<&'static str, u32>,
-    part_numbers: HashMap<Vec<u32>, u32>,
+    code_words: FxHashMap<u32, Vec<&'static str>>,
+    ids: FxHashMap<phrase::Literal, u32>,
+    phrases: Vec<Slice>,
+    parts: Vec<Part>,
+    choices: Vec<u32>,
+    /// Literals, and the phrases that begin with them.
+    firsts: Vec<(u32, u32)>,
+    phrase_ids: FxHashMap<&'static str, u32>,
+    part_numbers: FxHashMap<Vec<u32>, u32>,
 }
+
+/// So many literals are expected, about.
+const LITERALS: usize = 1 << 14;
 
 fn index(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
@@ -196,8 +214,8 @@ impl Pool {
             spaced: text.contains(' '),
             word,
             is_code: false,
-            begins: (0, 0),
-            parts: (0, 0),
+            begins: Slice::default(),
+            numbers: Slice::default(),
         });
         // What begins with anything else begins anywhere.
         self.texts.push((text.to_owned(), open_left && joins(text.as_bytes().first())));
@@ -208,44 +226,49 @@ impl Pool {
         if let Some(&id) = self.phrase_ids.get(text) {
             return Ok(id);
         }
-        let mut parts = Vec::new();
-        for (at, part) in phrase::parse(text)?.into_iter().enumerate() {
-            let choices: Vec<u32> = part.choices.into_iter().map(|literal| self.literal(literal)).collect();
-            let fresh = index(self.part_numbers.len());
-            let number = if at == 0 { 0 } else { *self.part_numbers.entry(choices.clone()).or_insert(fresh) };
-            parts.push(Part { number, choices, reach: part.reach });
-        }
         let id = index(self.phrases.len());
-        self.phrases.push(Phrase { parts });
+        let from = index(self.parts.len());
+        for (at, part) in phrase::parse(text)?.into_iter().enumerate() {
+            let literals: Vec<u32> = part.choices.into_iter().map(|literal| self.literal(literal)).collect();
+            if at == 0 {
+                self.firsts.extend(literals.into_iter().map(|literal| (literal, id)));
+                continue;
+            }
+            let choices = index(self.choices.len());
+            self.choices.extend_from_slice(&literals);
+            let choices = Slice(choices, index(self.choices.len()));
+            let fresh = index(self.part_numbers.len());
+            let number = *self.part_numbers.entry(literals).or_insert(fresh);
+            self.parts.push(Part { number, reach: part.reach, choices });
+        }
+        self.phrases.push(Slice(from, index(self.parts.len())));
         self.phrase_ids.insert(text, id);
         Ok(id)
     }
 
     /// The phrases by the literal that they begin with; literals learn their place.
-    fn begins(&mut self) -> Vec<u32> {
-        let first = |(id, phrase): (usize, &Phrase)| {
-            let choices = phrase.parts.first().map(|part| part.choices.clone());
-            choices.into_iter().flatten().map(move |literal| (literal, index(id))).collect::<Vec<_>>()
-        };
-        let pairs = self.phrases.iter().enumerate().flat_map(first).collect();
-        let (lists, list) = side_by_side(pairs);
+    fn begins(&mut self) -> Vec<Begin> {
+        let (lists, list) = side_by_side(std::mem::take(&mut self.firsts));
         for (literal, place) in lists {
             if let Some(literal) = self.literals.get_mut(literal as usize) {
                 literal.begins = place;
             }
         }
-        list
+        let second = |phrase: u32| {
+            let later = self.phrases.get(phrase as usize).map(|phrase| phrase.of(&self.parts));
+            later.and_then(<[Part]>::first).map_or(NO_PART, |part| part.number)
+        };
+        list.into_iter().map(|phrase| Begin { phrase, second: second(phrase) }).collect()
     }
 
-    /// The later parts of phrases by their choices; literals learn their place.
-    fn parts(&mut self) -> Vec<u32> {
-        let later = self.phrases.iter().flat_map(|phrase| phrase.parts.iter().skip(1));
-        let pairs =
-            later.flat_map(|part| part.choices.iter().map(|literal| (*literal, part.number))).collect();
-        let (lists, list) = side_by_side(pairs);
+    /// The numbers of parts by their choices; literals learn their place.
+    fn numbers(&mut self) -> Vec<u32> {
+        let numbered = self.part_numbers.iter();
+        let pairs = numbered.flat_map(|(choices, number)| choices.iter().map(move |one| (*one, *number)));
+        let (lists, list) = side_by_side(pairs.collect());
         for (literal, place) in lists {
             if let Some(literal) = self.literals.get_mut(literal as usize) {
-                literal.parts = place;
+                literal.numbers = place;
             }
         }
         list
@@ -260,7 +283,7 @@ impl Pool {
         if !is_distinctive(code) {
             return;
         }
-        let text = crate::view::View::normal(code).trim().to_owned();
+        let text = crate::view::View::normal(code);
         let id = self.literal(phrase::Literal { text, open_left: false, open_right: false });
         if let Some(literal) = self.literals.get_mut(id as usize) {
             literal.is_code = true;
@@ -273,7 +296,7 @@ impl Pool {
 }
 
 /// Lists one behind the other: of each key, where its list begins and ends.
-type Places = Vec<(u32, (u32, u32))>;
+type Places = Vec<(u32, Slice)>;
 
 /// Puts the values of each key side by side.
 fn side_by_side(mut pairs: Vec<(u32, u32)>) -> (Places, Vec<u32>) {
@@ -283,7 +306,7 @@ fn side_by_side(mut pairs: Vec<(u32, u32)>) -> (Places, Vec<u32>) {
     let mut places = Vec::new();
     for same in pairs.chunk_by(|one, other| one.0 == other.0) {
         let end = at + same.len();
-        places.extend(same.first().map(|(key, _)| (*key, (index(at), index(end)))));
+        places.extend(same.first().map(|(key, _)| (*key, Slice(index(at), index(end)))));
         at = end;
     }
     (places, pairs.into_iter().map(|(_, value)| value).collect())
@@ -304,6 +327,7 @@ impl Compiled {
         let mut rules = collect(tables)?;
         rules.sort_by_key(|rule| (rule.tier, rule.family));
         let mut pool = Pool::default();
+        pool.ids.reserve(LITERALS);
         let mut known = Codes::default();
         let mut rows = Vec::with_capacity(rules.len());
         for rule in rules {
@@ -326,7 +350,7 @@ impl Compiled {
             (0..).zip(&pool.texts).map(|(id, (text, open))| Entry { id, text, open: *open }).collect();
         let automaton = Automaton::new(&entries);
         let begins = pool.begins();
-        let parts = pool.parts();
+        let numbers = pool.numbers();
         let mut rows_of_phrase = vec![Vec::new(); pool.phrases.len()];
         let mut rows_of_code = vec![Vec::new(); known.len()];
         let mut always = vec![0_u64; rows.len().div_ceil(64)];
@@ -352,9 +376,11 @@ impl Compiled {
         Ok(Self {
             rows,
             phrases: pool.phrases,
+            parts: pool.parts,
+            choices: pool.choices,
             literals: pool.literals,
             begins,
-            parts,
+            numbers,
             part_count: pool.part_numbers.len(),
             code_words: pool.code_words,
             rows_of_phrase,
@@ -367,7 +393,7 @@ impl Compiled {
 }
 
 fn collect(tables: &[&dyn ProviderRules]) -> Result<Vec<Rule>, RuleSetError> {
-    let mut seen = HashSet::new();
+    let mut seen = FxHashSet::default();
     let mut rules = Vec::new();
     for table in tables {
         let namespace = table.namespace();

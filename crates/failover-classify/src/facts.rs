@@ -133,7 +133,7 @@ impl Reading<'_> {
     }
 
     fn plain(&self) -> bool {
-        self.text_only() && !guard::reports(self.front())
+        *self.plain.get_or_init(|| self.text_only() && !guard::reports(self.front()))
     }
 
     /// Header names have hyphens, fields and texts have none.

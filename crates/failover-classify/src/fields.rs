@@ -157,11 +157,13 @@ impl Fields {
         self.text.clear();
         let text = view.slice(0..REACH);
         for (at, &byte) in text.iter().enumerate() {
+            if !is_sign(byte) {
+                continue;
+            }
             match byte {
-                b':' | b'=' => self.pair(view, text, at, source),
                 b'4' | b'5' => self.bare_status(text, at),
                 b'(' | b'[' | b'<' => self.bracketed(text, at),
-                _ => continue,
+                _ => self.pair(view, text, at, source),
             }
             if self.codes.len() >= MOST || self.statuses.len() >= MOST {
                 break;
@@ -283,9 +285,30 @@ impl Fields {
     }
 }
 
+/// Beside these bytes codes and statuses stand.
+const SIGNS: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut rest: &[u8] = b":=45([<";
+    while let [sign, tail @ ..] = rest {
+        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+        {
+            table[*sign as usize] = true;
+        }
+        rest = tail;
+    }
+    table
+};
+
+#[inline]
+fn is_sign(byte: u8) -> bool {
+    SIGNS.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+/// A status of an error, from its three digits.
 fn number3(digits: &[u8]) -> Option<u16> {
-    let text = std::str::from_utf8(digits).ok()?;
-    text.parse().ok().filter(|number| (400..600).contains(number))
+    let [hundreds @ b'4'..=b'5', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = digits else { return None };
+    let value = |digit: &u8| u16::from(digit - b'0');
+    Some(value(hundreds) * 100 + value(tens) * 10 + value(ones))
 }
 
 fn is_code_byte(byte: u8) -> bool {

@@ -116,8 +116,13 @@ fn front(text: &str) -> &str {
     text.get(..cut).unwrap_or_default().trim()
 }
 
+#[inline]
 fn starts(text: &str, with: &str) -> bool {
-    text.as_bytes().get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with.as_bytes()))
+    let (text, with) = (text.as_bytes(), with.as_bytes());
+    // The first byte nearly always settles it.
+    let (Some(first), Some(wanted)) = (text.first(), with.first()) else { return with.is_empty() };
+    first.eq_ignore_ascii_case(wanted)
+        && text.get(..with.len()).is_some_and(|front| front.eq_ignore_ascii_case(with))
 }
 
 fn ends(text: &str, with: &str) -> bool {

@@ -41,9 +41,8 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
     if !(start.starts_with(['{', '[', '"']) || start.starts_with("data:") || start.starts_with("event:")) {
         return Vec::new();
     }
-    let messages = MESSAGES.iter().any(|key| is_key_of(source, key))
-        || TOOL_RESULT.iter().all(|key| is_key_of(source, key));
-    if !messages && !SAID.iter().any(|key| source.contains(key)) {
+    let (said, messages) = keys(source.as_bytes());
+    if !said && !messages {
         return Vec::new();
     }
     let mut ranges = Vec::new();
@@ -58,14 +57,42 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
     merged(ranges)
 }
 
-/// Whether `"key"` stands in the text, its quotes escaped or not.
-fn is_key_of(source: &str, key: &str) -> bool {
-    source.match_indices(key).any(|(at, _)| {
-        let before = source.get(..at).is_some_and(|text| text.ends_with('"'));
-        let after =
-            source.get(at + key.len()..).is_some_and(|text| text.trim_start_matches('\\').starts_with('"'));
-        before && after
-    })
+/// The first bytes of the keys that matter, a bit each: nearly always they settle it.
+const FIRSTS: u128 = firsts(&SAID) | firsts(&MESSAGES) | firsts(&TOOL_RESULT);
+
+const fn firsts(mut keys: &[&str]) -> u128 {
+    let mut bits = 0;
+    while let [key, rest @ ..] = keys {
+        if let [first, ..] = key.as_bytes() {
+            bits |= 1 << *first;
+        }
+        keys = rest;
+    }
+    bits
+}
+
+/// Whether a key of [`SAID`], and whether one of [`MESSAGES`] or all of [`TOOL_RESULT`], stands in the text between
+/// quotes, escaped or not.
+fn keys(source: &[u8]) -> (bool, bool) {
+    let (mut said, mut messages) = (false, false);
+    let mut answered = [false; TOOL_RESULT.len()];
+    for quote in memchr::memchr_iter(b'"', source) {
+        let rest = source.get(quote + 1..).unwrap_or_default();
+        if rest.first().is_none_or(|&first| first > 0x7f || FIRSTS >> first & 1 == 0) {
+            continue;
+        }
+        let is_key = |key: &&str| {
+            rest.strip_prefix(key.as_bytes())
+                .is_some_and(|after| after.iter().find(|byte| **byte != b'\\') == Some(&b'"'))
+        };
+        said |= SAID.iter().any(is_key);
+        answered.iter_mut().zip(&TOOL_RESULT).for_each(|(is_there, key)| *is_there |= is_key(key));
+        messages |= MESSAGES.iter().any(is_key) || answered.iter().all(|is_there| *is_there);
+        if said && messages {
+            break;
+        }
+    }
+    (said, messages)
 }
 
 /// Strings of one level whose keys say that they are speech.

@@ -136,7 +136,7 @@ pub(crate) fn check(rules: &[OperatorRule]) -> Result<Vec<Checked>, OperatorRule
         {
             return Err(fault("status", format!("{status} is not an http status")));
         }
-        let contains = rule.contains.as_deref().map(|text| crate::view::View::normal(text).trim().to_owned());
+        let contains = rule.contains.as_deref().map(crate::view::View::normal);
         if contains.as_deref() == Some("") {
             return Err(fault("contains", "the text is empty; it would match everything".to_owned()));
         }

@@ -5,7 +5,7 @@ use crate::facts;
 use crate::fields::{self, Fields};
 use crate::lower::Lower;
 use crate::rule::Matcher;
-use crate::scan::{Found, Hit};
+use crate::scan::Found;
 use crate::source::Source;
 use crate::view::{self, View};
 use crate::words::Heard;
@@ -18,7 +18,6 @@ pub(crate) struct Scratch {
     view: View,
     fields: Fields,
     found: Found,
-    code_hits: Vec<Hit>,
     /// Of each code: 0 if it is absent, [`BESIDE`], or the number of the field plus [`FIRST_FIELD`].
     code_at: Vec<u32>,
     /// The codes that are present.
@@ -67,6 +66,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) bare: OnceCell<bool>,
     pub(crate) prose: OnceCell<bool>,
     pub(crate) empty_answer: OnceCell<bool>,
+    pub(crate) plain: OnceCell<bool>,
 }
 
 impl Reading<'_> {
@@ -195,17 +195,14 @@ impl Compiled {
             bare: OnceCell::new(),
             prose: OnceCell::new(),
             empty_answer: OnceCell::new(),
+            plain: OnceCell::new(),
         }
     }
 
     /// Codes that cannot be ordinary words count wherever they stand.
     fn bare_codes(&self, source: &Source<'_>, scratch: &mut Scratch) {
-        let is_code =
-            |hit: &&Hit| self.literals.get(hit.literal as usize).is_some_and(|literal| literal.is_code);
-        scratch.code_hits.clear();
-        scratch.code_hits.extend(scratch.found.hits().iter().filter(is_code));
-        scratch.code_hits.sort_unstable_by_key(|hit| (hit.literal, hit.start));
-        for hit in &scratch.code_hits {
+        scratch.found.codes.sort_unstable_by_key(|hit| (hit.literal, hit.start));
+        for hit in &scratch.found.codes {
             let span = (hit.start as usize, hit.end as usize);
             let (start, end) = scratch.view.origins(span);
             let around = source.cut(start.saturating_sub(1), end + 1);

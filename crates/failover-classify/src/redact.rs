@@ -87,24 +87,52 @@ const NAMES: [&str; 13] = [
     "basic",
 ];
 
-/// Bytes that keys and tokens are made of.
-const TOKEN: [bool; 256] = {
-    let mut table = [false; 256];
+/// Bytes that keys and tokens are made of: [`PLAIN`] and [`MIXED`] ones; 0 for the others.
+const TOKEN: [u8; 256] = {
+    let mut table = [0; 256];
     let mut byte: u8 = 0;
     while byte < 0x80 {
+        let is_token = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%');
         #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
         {
-            table[byte as usize] = byte.is_ascii_alphanumeric()
-                || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%');
+            table[byte as usize] = match byte {
+                b'a'..=b'z' => PLAIN,
+                _ if is_token => MIXED,
+                _ => 0,
+            };
         }
         byte += 1;
     }
     table
 };
+/// Of such bytes alone no secret is made that could be told from a word.
+const PLAIN: u8 = 1;
+const MIXED: u8 = 2;
+
+// What would be known for a key by plain bytes alone would be passed over.
+const _: () = {
+    let mut rest: &[(&str, usize)] = &PREFIXES;
+    while let [(prefix, _), tail @ ..] = rest {
+        let mut bytes = prefix.as_bytes();
+        let mut mixed = false;
+        while let [byte, tail @ ..] = bytes {
+            mixed |= !byte.is_ascii_lowercase();
+            bytes = tail;
+        }
+        assert!(mixed, "a prefix of lower-case letters only");
+        rest = tail;
+    }
+};
+
+#[inline]
+fn token(byte: u8) -> u8 {
+    TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
+}
 
 #[inline]
 fn is_token_byte(byte: u8) -> bool {
-    TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
+    token(byte) != 0
 }
 
 /// The text without keys, tokens, cookies and e-mail addresses. Text without any is handed back as it is.
@@ -161,8 +189,12 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
             at += 1;
             continue;
         }
-        let rest = bytes.get(at..).unwrap_or_default();
-        let end = at + rest.iter().position(|byte| !is_token_byte(*byte)).unwrap_or(rest.len());
+        let mut kinds = 0;
+        let mut end = at;
+        while let Some(kind) = bytes.get(end).map(|byte| token(*byte)).filter(|kind| *kind != 0) {
+            kinds |= kind;
+            end += 1;
+        }
         let word = bytes.get(at..end).unwrap_or_default();
         if word.len() < SHORTEST_SECRET {
             if !word.eq_ignore_ascii_case(b"is") {
@@ -171,7 +203,12 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
             at = end;
             continue;
         }
-        let (name, value_at) = match word.iter().position(|byte| *byte == b'=') {
+        if kinds == PLAIN {
+            before = Some(word);
+            at = end;
+            continue;
+        }
+        let (name, value_at) = match memchr::memchr(b'=', word) {
             Some(len) if len + 1 < word.len() => (word.get(..len), at + len + 1),
             _ => (None, at),
         };
@@ -202,9 +239,7 @@ fn is_name(word: &[u8]) -> bool {
 
 /// Where in the word a key begins that is known by its beginning.
 fn known(word: &[u8]) -> Option<usize> {
-    let last = word.len().checked_sub(SHORTEST_KEY)?;
-    let begins = |at: usize| {
-        let first = word.get(at).copied().unwrap_or_default();
+    let begins = |at: usize, first: u8| {
         if first > 0x7f || KEY_FIRSTS >> first & 1 == 0 {
             return false;
         }
@@ -215,10 +250,13 @@ fn known(word: &[u8]) -> Option<usize> {
                 && rest.starts_with(prefix.as_bytes())
         })
     };
-    let clear = |at: usize| {
-        at.checked_sub(1).and_then(|i| word.get(i)).is_none_or(|byte| !byte.is_ascii_alphanumeric())
-    };
-    (0..=last).find(|&at| clear(at) && begins(at))
+    let last = word.len().checked_sub(SHORTEST_KEY)?;
+    let mut clear = true;
+    word.iter().take(last + 1).enumerate().find_map(|(at, &byte)| {
+        let begins = clear && begins(at, byte);
+        clear = !byte.is_ascii_alphanumeric();
+        begins.then_some(at)
+    })
 }
 
 /// What a name asks for is a secret only if it is at least so long.

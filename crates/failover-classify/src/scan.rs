@@ -1,6 +1,6 @@
 //! One pass of the automaton over the text, and the phrases that its literals make up.
 
-use crate::compile::{Compiled, Phrase};
+use crate::compile::{Compiled, NO_PART, Part, Slice};
 use crate::source::Source;
 use crate::view::View;
 use crate::words::Heard;
@@ -38,6 +38,15 @@ struct Whole {
     span: (usize, usize),
 }
 
+/// Where the choices of a part begin, first and last; the other way round if there is none.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    first: u32,
+    last: u32,
+}
+
+const ABSENT: Reach = Reach { first: u32::MAX, last: 0 };
+
 /// What was found in one text. Kept and cleared rather than built anew.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -47,8 +56,12 @@ pub(crate) struct Found {
     wholes: Vec<Whole>,
     /// Of each phrase: its index in `wholes` plus one; 0 if it does not stand in the text.
     at: Vec<u32>,
-    /// Later parts of phrases of which a choice stands in the text, a bit each.
-    parts: Vec<u64>,
+    /// Of each number of parts: where the first and the last of its choices begin.
+    parts: Vec<Reach>,
+    /// The numbers of parts of which a choice stands in the text.
+    marked: Vec<u32>,
+    /// Of the hits: codes.
+    pub(crate) codes: Vec<Hit>,
     pub(crate) heard: Heard,
     /// Steps of work done, as far as they depend on the text.
     pub(crate) steps: u64,
@@ -57,25 +70,28 @@ pub(crate) struct Found {
 impl Found {
     /// Forgets what was found, at a cost of what was found.
     fn clear(&mut self, compiled: &Compiled) {
-        let (literals, phrases) = (compiled.literals.len(), compiled.phrases.len());
-        for hit in self.hits.drain(..) {
+        for hit in &self.hits {
             if let Some(chain) = self.chains.get_mut(hit.literal as usize) {
                 *chain = Chain::default();
             }
         }
-        for whole in self.wholes.drain(..) {
+        self.hits.clear();
+        for whole in &self.wholes {
             if let Some(at) = self.at.get_mut(whole.phrase as usize) {
                 *at = 0;
             }
         }
-        if self.chains.len() < literals {
-            self.chains.resize(literals, Chain::default());
+        self.wholes.clear();
+        for number in self.marked.drain(..) {
+            if let Some(part) = self.parts.get_mut(number as usize) {
+                *part = ABSENT;
+            }
         }
-        if self.at.len() < phrases {
-            self.at.resize(phrases, 0);
-        }
-        self.parts.clear();
-        self.parts.resize(compiled.part_count.div_ceil(64), 0);
+        let grow = |len: usize, wanted: usize| wanted.max(len);
+        self.chains.resize(grow(self.chains.len(), compiled.literals.len()), Chain::default());
+        self.at.resize(grow(self.at.len(), compiled.phrases.len()), 0);
+        self.parts.resize(grow(self.parts.len(), compiled.part_count), ABSENT);
+        self.codes.clear();
         self.heard.clear();
         self.steps = 0;
     }
@@ -83,10 +99,6 @@ impl Found {
     /// Bytes of memory held that depend on the text.
     pub(crate) fn memory(&self) -> usize {
         self.hits.capacity() * size_of::<Hit>()
-    }
-
-    pub(crate) fn hits(&self) -> &[Hit] {
-        &self.hits
     }
 
     /// Where a phrase stands in the text.
@@ -114,17 +126,14 @@ impl Found {
         *at = u32::try_from(self.wholes.len()).unwrap_or(0);
     }
 
-    /// Keeps a hit. Says whether it is the first of its literal.
-    fn hit(&mut self, literal: u32, start: usize, end: usize) -> bool {
-        let Some(chain) = self.chains.get_mut(literal as usize) else { return false };
+    /// Keeps a hit, unless there are many of its literal.
+    #[inline]
+    fn hit(&mut self, literal: u32, start: u32, end: u32) -> Option<Hit> {
+        let chain = self.chains.get_mut(literal as usize)?;
         if chain.count >= MOST_HITS {
-            return false;
+            return None;
         }
-        let (Ok(start), Ok(end), Ok(index)) =
-            (u32::try_from(start), u32::try_from(end), u32::try_from(self.hits.len() + 1))
-        else {
-            return false;
-        };
+        let index = u32::try_from(self.hits.len() + 1).ok()?;
         if let Some(last) = chain.last.checked_sub(1).and_then(|last| self.hits.get_mut(last as usize)) {
             last.next = index;
         } else {
@@ -132,21 +141,32 @@ impl Found {
         }
         chain.last = index;
         chain.count += 1;
-        self.hits.push(Hit { literal, start, end, next: 0 });
-        chain.count == 1
+        let hit = Hit { literal, start, end, next: 0 };
+        self.hits.push(hit);
+        Some(hit)
     }
 
-    fn mark_part(&mut self, number: u32) {
-        if let Some(bits) = self.parts.get_mut(number as usize / 64) {
-            *bits |= 1 << (number % 64);
+    #[inline]
+    fn mark_part(&mut self, number: u32, start: u32) {
+        let Some(part) = self.parts.get_mut(number as usize) else { return };
+        if part.first > part.last {
+            part.first = start;
+            self.marked.push(number);
         }
+        part.last = start;
     }
 
-    /// Whether a choice of each later part stands somewhere in the text.
-    fn has_parts(&self, phrase: &Phrase) -> bool {
-        phrase.parts.iter().skip(1).all(|part| {
-            self.parts.get(part.number as usize / 64).is_some_and(|bits| bits >> (part.number % 64) & 1 == 1)
-        })
+    /// Whether a choice of a part begins at `end`, or up to `reach` behind it.
+    #[inline]
+    fn may_follow(&self, part: &Part, end: u32) -> bool {
+        let place = self.parts.get(part.number as usize);
+        place.is_some_and(|place| place.last >= end && place.first <= end.saturating_add(part.reach))
+    }
+
+    /// Whether a choice of a part stands anywhere in the text.
+    #[inline]
+    fn stands(&self, number: u32) -> bool {
+        self.parts.get(number as usize).is_some_and(|place| place.first <= place.last)
     }
 
     /// The first hit of a literal.
@@ -178,22 +198,24 @@ impl Compiled {
     }
 
     /// Keeps a literal, unless a word goes on beyond its end.
-    #[inline(never)]
     fn take(&self, id: u32, end: usize, text: &[u8], found: &mut Found) {
         let Some(literal) = self.literals.get(id as usize) else { return };
-        let start = end - literal.len as usize;
         if literal.closed_right && text.get(end).is_some_and(u8::is_ascii_alphanumeric) {
             return;
         }
-        match literal.word {
-            None => {
-                if found.hit(id, start, end) {
-                    for &part in self.parts.get(literal.parts()).unwrap_or_default() {
-                        found.mark_part(part);
-                    }
-                }
+        let start = end - literal.len as usize;
+        if let Some(word) = literal.word {
+            found.heard.hear(word, start, end, text);
+            return;
+        }
+        let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else { return };
+        if let Some(hit) = found.hit(id, start, end) {
+            for &number in literal.numbers.of(&self.numbers) {
+                found.mark_part(number, start);
             }
-            Some(word) => found.heard.hear(word, start, end, text),
+            if literal.is_code {
+                found.codes.push(hit);
+            }
         }
     }
 
@@ -202,57 +224,72 @@ impl Compiled {
             let Some(&hit) = found.hits.get(index) else { return };
             let Some(literal) = self.literals.get(hit.literal as usize) else { continue };
             let identifier = OnceCell::new();
-            for &id in self.begins.get(literal.begins()).unwrap_or_default() {
-                let Some(phrase) = self.phrases.get(id as usize) else { continue };
-                // Of several beginnings the literal that was named first counts, then the first in the text.
-                if !found.has_parts(phrase)
-                    || found.whole(id).is_some_and(|whole| whole.literal <= hit.literal)
-                {
+            for begin in literal.begins.of(&self.begins) {
+                if begin.second != NO_PART && !found.stands(begin.second) {
                     continue;
                 }
+                // Of several beginnings the literal that was named first counts, then the first in the text.
+                if found.whole(begin.phrase).is_some_and(|whole| whole.literal <= hit.literal) {
+                    continue;
+                }
+                let later = self
+                    .phrases
+                    .get(begin.phrase as usize)
+                    .copied()
+                    .map(|parts: Slice| parts.of(&self.parts));
+                let later = later.unwrap_or_default();
                 let start = hit.start as usize;
                 let own = (start, hit.end as usize);
-                if literal.spaced
-                    && phrase.parts.len() == 1
+                if later.is_empty()
+                    && literal.spaced
                     && *identifier.get_or_init(|| is_identifier(view, source, own))
                 {
                     continue;
                 }
                 let mut steps = MOST_STEPS;
-                let end = rest_of(phrase, 1, found, hit.end, view.bytes(), &mut steps);
+                let end = self.rest_of(later, found, hit.end, view.bytes(), &mut steps);
                 found.steps += u64::from(MOST_STEPS - steps) + 1;
                 if let Some(end) = end {
-                    found.keep(Whole { phrase: id, literal: hit.literal, span: (start, end as usize) });
+                    let span = (start, end as usize);
+                    found.keep(Whole { phrase: begin.phrase, literal: hit.literal, span });
                 }
             }
         }
     }
-}
 
-/// Where the phrase ends whose parts from `at` on are still to come, if they follow within their gaps.
-fn rest_of(phrase: &Phrase, at: usize, found: &Found, end: u32, text: &[u8], steps: &mut u32) -> Option<u32> {
-    let Some(part) = phrase.parts.get(at) else { return Some(end) };
-    let last = end.saturating_add(part.reach);
-    for &literal in &part.choices {
-        let mut next = found.first(literal);
-        while let Some(hit) = next.filter(|hit| hit.start <= last) {
-            next = found.next(hit);
-            if hit.start < end {
-                continue;
-            }
-            *steps = steps.checked_sub(1)?;
-            if one_field(text.get(end as usize..hit.start as usize).unwrap_or_default())
-                && let Some(end) = rest_of(phrase, at + 1, found, hit.end, text, steps)
-            {
-                return Some(end);
+    /// Where the phrase ends whose later parts are still to come, if they follow within their gaps.
+    fn rest_of(&self, parts: &[Part], found: &Found, end: u32, text: &[u8], steps: &mut u32) -> Option<u32> {
+        let Some((part, rest)) = parts.split_first() else { return Some(end) };
+        if !found.may_follow(part, end) {
+            return None;
+        }
+        let last = end.saturating_add(part.reach);
+        for &literal in part.choices.of(&self.choices) {
+            let mut next = found.first(literal);
+            while let Some(hit) = next.filter(|hit| hit.start <= last) {
+                next = found.next(hit);
+                if hit.start < end {
+                    continue;
+                }
+                *steps = steps.checked_sub(1)?;
+                if one_field(text.get(end as usize..hit.start as usize).unwrap_or_default())
+                    && let Some(end) = self.rest_of(rest, found, hit.end, text, steps)
+                {
+                    return Some(end);
+                }
             }
         }
+        None
     }
-    None
 }
 
 /// `rate_limit_exceeded` is a code, not the words; the view alone cannot tell.
 fn is_identifier(view: &View, source: &Source<'_>, span: (usize, usize)) -> bool {
+    // What is a space in the body settles it nearly always.
+    let space = memchr::memchr(b' ', view.slice(span.0..span.1)).map(|at| view.origin(span.0 + at));
+    if space.and_then(|at| source.byte(at)).is_some_and(|byte| byte.is_ascii_whitespace()) {
+        return false;
+    }
     let (start, end) = view.origins(span);
     let text = source.cut(start, end);
     !text.bytes().any(|byte| byte.is_ascii_whitespace())
@@ -262,12 +299,13 @@ fn is_identifier(view: &View, source: &Source<'_>, span: (usize, usize)) -> bool
 
 /// Whether a gap stays inside one string: it does not cross from one field of an object into the next.
 fn one_field(gap: &[u8]) -> bool {
-    memchr::memchr2(b'"', b'\'', gap).is_none()
-        || !gap.windows(4).any(|window| {
-            matches!(
-                window,
-                [b'"' | b'\'', b',' | b':', b'"' | b'\'' | b'{' | b'[', _]
-                    | [b'"' | b'\'', b',' | b':', b' ', b'"' | b'\'' | b'{' | b'[']
-            )
-        })
+    // What crosses takes four bytes.
+    let begins = gap.get(..gap.len().saturating_sub(3)).unwrap_or_default();
+    !memchr::memchr2_iter(b'"', b'\'', begins).any(|at| {
+        matches!(
+            gap.get(at + 1..).unwrap_or_default(),
+            [b',' | b':', b'"' | b'\'' | b'{' | b'[', ..]
+                | [b',' | b':', b' ', b'"' | b'\'' | b'{' | b'[', ..]
+        )
+    })
 }

@@ -26,6 +26,14 @@ impl<'a> Source<'a> {
         Self { head: text_of(head), tail: Some((cut, text_of(tail))) }
     }
 
+    /// The byte at an offset of the body.
+    pub(crate) fn byte(&self, at: usize) -> Option<u8> {
+        match &self.tail {
+            Some((base, text)) if at >= *base => text.as_bytes().get(at - base).copied(),
+            _ => self.head.as_bytes().get(at).copied(),
+        }
+    }
+
     /// The text between two offsets of the body; the ends are moved to char boundaries.
     pub(crate) fn cut(&self, start: usize, end: usize) -> &str {
         let (base, text): (usize, &str) = match &self.tail {

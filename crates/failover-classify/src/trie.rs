@@ -1,8 +1,9 @@
 //! The automaton: a tree of literals, walked from every place where one may begin.
 //!
 //! A literal that begins with a letter or digit begins where a word does, unless it is open to the left. So the walk
-//! starts at words only, and the tree needs no links for failure: it is built in a few milliseconds, and most walks
-//! end after a few bytes.
+//! starts at words only, and the tree needs no links for failure. What leads from one fork to the next is one edge,
+//! and forks lie in one table in which a byte is added to a place: a tree of some hundred thousand bytes is a few
+//! hundred KiB, is built from sorted literals in a few milliseconds, and most walks end after a few bytes.
 
 /// A literal to find.
 #[derive(Clone, Copy, Debug)]
@@ -25,23 +26,12 @@ pub(crate) struct Automaton {
 impl Automaton {
     pub(crate) fn new(entries: &[Entry<'_>]) -> Self {
         let open: Vec<Entry<'_>> = entries.iter().copied().filter(|entry| entry.open).collect();
-        Self { words: Tree::new(entries.to_vec()), inside: Tree::new(open) }
+        Self { words: Tree::new(entries), inside: Tree::new(&open) }
     }
 
     /// Every literal once.
     pub(crate) fn literals(&self) -> Vec<Vec<u8>> {
-        let tree = &self.words;
-        let mut texts = vec![Vec::new(); tree.labels.len()];
-        for node in 0..index(tree.labels.len()) {
-            let text = texts.get(node as usize).cloned().unwrap_or_default();
-            let node = tree.node(node);
-            for (place, label) in texts.iter_mut().skip(node.child as usize).zip(tree.labels(&node)) {
-                place.clone_from(&text);
-                place.push(*label);
-            }
-        }
-        let ends = |node: &(u32, Vec<u8>)| tree.node(node.0).ends > 0;
-        (0..).zip(texts).filter(ends).map(|(_, text)| text).collect()
+        self.words.literals()
     }
 
     /// Tells `found` of each literal and its end, by the place where it begins; gives back the number of steps.
@@ -49,17 +39,20 @@ impl Automaton {
     pub(crate) fn scan(&self, text: &[u8], mut found: impl FnMut(u32, usize)) -> u64 {
         let mut steps = text.len() as u64;
         let has_open = !self.inside.ends.is_empty();
-        let mut in_word = false;
-        for (at, &byte) in text.iter().enumerate() {
-            let goes_on = in_word && is_word(byte);
-            in_word = is_word(byte);
-            if goes_on && !has_open {
+        let mut at = 0;
+        while let Some(&byte) = text.get(at) {
+            steps += self.words.walk(text, at, &mut found);
+            at += 1;
+            if !is_word(byte) {
                 continue;
             }
-            let tree = if goes_on { &self.inside } else { &self.words };
-            let node = tree.first(byte);
-            if node != 0 {
-                steps += tree.walk(node, text.get(at + 1..).unwrap_or_default(), at + 1, &mut found);
+            while let Some(&byte) = text.get(at)
+                && is_word(byte)
+            {
+                if has_open {
+                    steps += self.inside.walk(text, at, &mut found);
+                }
+                at += 1;
             }
         }
         steps
@@ -85,150 +78,242 @@ fn is_word(byte: u8) -> bool {
     WORD.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// A node's children and literals. Small, and what the walk needs at every step is in it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Node {
-    /// Its first child; the others stand behind it.
-    child: u32,
-    /// Its first literal in [`Tree::ends`].
-    end: u32,
-    /// Where its row in [`Tree::rows`] begins, if it has many children.
-    row: u32,
-    children: u16,
+/// A byte that leads from a fork, the edge behind it, and the fork at its end.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    /// The child that a byte leads to stands so many edges behind this place in [`Tree::edges`].
+    base: u32,
+    /// What follows the first byte: where it stands in [`Tree::labels`], and how long it is.
+    label: u32,
+    len: u8,
+    /// How many literals end here, and where they stand in [`Tree::ends`].
     ends: u8,
-    /// The byte that leads to the first child: most nodes have no other.
-    label: u8,
+    end: u32,
+    /// The first byte; [`VACANT`] if there is no edge at this place.
+    byte: u16,
 }
 
-/// A node with more children than this has a row.
-const MANY: usize = 3;
+/// No byte.
+const VACANT: u16 = 256;
+/// Of a place that nothing leads on from: beyond all edges.
+const NOWHERE: u32 = u32::MAX;
+const NO_EDGE: Edge = Edge { base: NOWHERE, label: 0, len: 0, ends: 0, end: 0, byte: VACANT };
 
-/// A tree of bytes, level by level, so that the children of a node stand side by side.
+/// A tree of bytes whose forks share one table: the child that a byte leads to stands that far behind the fork's own
+/// place, and is its child if it bears that byte. No two forks have one place.
 #[derive(Debug, Default)]
 struct Tree {
-    nodes: Vec<Node>,
-    /// Of each node: the byte that leads to it.
+    edges: Vec<Edge>,
+    /// The literals, one after the other.
     labels: Vec<u8>,
-    /// Literals by the node at which they end.
+    /// Literals by the edge at whose end they end.
     ends: Vec<u32>,
-    /// Of each byte: the node that it leads to; 0 for none.
-    firsts: Box<[u32]>,
-    /// Rows of 256: which child a byte leads to, from 1; 0 for none.
-    rows: Vec<u8>,
 }
 
 impl Tree {
-    fn new(mut entries: Vec<Entry<'_>>) -> Self {
-        entries.sort_unstable_by_key(|entry| (entry.text, entry.id));
-        let mut tree = Self { labels: vec![0], ..Self::default() };
-        // Entries that share what leads to a node; the length of that is their level.
-        let mut level = vec![entries.as_slice()];
-        let mut depth = 0;
-        while !level.is_empty() {
-            let mut next = Vec::new();
-            for &group in &level {
-                let (child, end) = (index(tree.labels.len()), index(tree.ends.len()));
-                let whole = group.partition_point(|entry| entry.text.len() == depth);
-                let (here, longer) = group.split_at_checked(whole).unwrap_or((group, &[]));
-                tree.ends.extend(here.iter().map(|entry| entry.id));
-                let byte = |entry: &Entry<'_>| entry.text.as_bytes().get(depth).copied().unwrap_or_default();
-                let before = next.len();
-                next.extend(longer.chunk_by(|one, other| byte(one) == byte(other)));
-                let children = next.get(before..).unwrap_or_default();
-                let labels: Vec<u8> = children.iter().filter_map(|same| same.first().map(byte)).collect();
-                let row = tree.row(&labels);
-                tree.nodes.push(Node {
-                    child,
-                    end,
-                    row,
-                    children: u16::try_from(labels.len()).unwrap_or(u16::MAX),
-                    ends: u8::try_from(here.len()).unwrap_or(u8::MAX),
-                    label: labels.first().copied().unwrap_or_default(),
-                });
-                tree.labels.extend(labels);
-            }
-            level = next;
-            depth += 1;
+    fn new(entries: &[Entry<'_>]) -> Self {
+        let mut tree = Self::default();
+        let mut sorted: Vec<Sorted<'_>> = entries.iter().map(Sorted::of).collect();
+        sorted.sort_unstable();
+        for entry in &mut sorted {
+            entry.label = index(tree.labels.len());
+            tree.labels.extend_from_slice(entry.text);
         }
-        let root = tree.node(0);
-        tree.firsts = (0..=u8::MAX).map(|byte| tree.child(&root, byte)).collect();
+        let mut places = Places::default();
+        // Entries that share what leads to an edge, its length, and the place of the edge: the first byte of the
+        // root's edges is at the front of the table.
+        let mut rest: Vec<(&[Sorted<'_>], usize, usize)> = Vec::new();
+        tree.fork(&sorted, 0, &mut places, &mut rest);
+        while let Some((group, depth, place)) = rest.pop() {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            let shared = first.text.iter().zip(last.text).take(depth + LONGEST_LABEL);
+            let shared = shared.skip(depth).take_while(|(one, other)| one == other).count();
+            let depth_here = depth + shared;
+            let whole = group.partition_point(|entry| entry.text.len() == depth_here);
+            let (here, longer) = group.split_at_checked(whole).unwrap_or((group, &[]));
+            let end = index(tree.ends.len());
+            tree.ends.extend(here.iter().map(|entry| entry.id));
+            let base = tree.fork(longer, depth_here, &mut places, &mut rest);
+            if let Some(edge) = tree.edges.get_mut(place) {
+                edge.base = base;
+                edge.label = first.label + index(depth);
+                edge.len = u8::try_from(shared).unwrap_or(u8::MAX);
+                edge.ends = u8::try_from(here.len()).unwrap_or(u8::MAX);
+                edge.end = end;
+            }
+        }
         tree
     }
 
-    /// The node that a literal's first byte leads to; 0 for none.
-    #[inline]
-    fn first(&self, byte: u8) -> u32 {
-        self.firsts.get(usize::from(byte)).copied().unwrap_or_default()
+    /// Finds a place for the children of a fork, and leaves what follows them for later.
+    fn fork<'s, 't>(
+        &mut self,
+        group: &'s [Sorted<'t>],
+        depth: usize,
+        places: &mut Places,
+        rest: &mut Vec<(&'s [Sorted<'t>], usize, usize)>,
+    ) -> u32 {
+        let byte = |entry: &Sorted<'_>| entry.text.get(depth).copied().unwrap_or_default();
+        let from = rest.len();
+        let mut bytes = [0_u8; 256];
+        let mut count = 0;
+        for (same, place) in group.chunk_by(|one, other| byte(one) == byte(other)).zip(&mut bytes) {
+            rest.push((same, depth + 1, 0));
+            *place = same.first().map(byte).unwrap_or_default();
+            count += 1;
+        }
+        let bytes = bytes.get(..count).unwrap_or_default();
+        if bytes.is_empty() && depth > 0 {
+            return NOWHERE;
+        }
+        let base = places.find(bytes, depth == 0, &self.edges);
+        for ((_, _, place), &byte) in rest.iter_mut().skip(from).zip(bytes) {
+            *place = base + usize::from(byte);
+            if self.edges.len() <= *place {
+                self.edges.resize(*place + 1, NO_EDGE);
+            }
+            if let Some(edge) = self.edges.get_mut(*place) {
+                edge.byte = u16::from(byte);
+            }
+        }
+        index(base)
     }
 
-    /// Adds the row of a node with many children, and says where it begins.
-    fn row(&mut self, labels: &[u8]) -> u32 {
-        let from = self.rows.len();
-        if labels.len() > MANY {
-            self.rows.resize(from + 256, 0);
-            for (child, label) in (1_u8..).zip(labels) {
-                if let Some(place) = self.rows.get_mut(from + usize::from(*label)) {
-                    *place = child;
+    /// Every literal once.
+    fn literals(&self) -> Vec<Vec<u8>> {
+        let mut literals = Vec::new();
+        let mut rest = vec![(0_usize, Vec::new())];
+        while let Some((base, text)) = rest.pop() {
+            for byte in 0..=u8::MAX {
+                let Some(edge) = self.edge(base, byte) else { continue };
+                let mut text: Vec<u8> = text.clone();
+                text.push(byte);
+                text.extend_from_slice(self.label(edge));
+                if edge.ends > 0 {
+                    literals.push(text.clone());
                 }
+                rest.push((edge.base as usize, text));
             }
         }
-        index(from)
+        literals
+    }
+
+    /// The edge that a byte leads to from a fork.
+    #[inline]
+    fn edge(&self, base: usize, byte: u8) -> Option<&Edge> {
+        self.edges.get(base + usize::from(byte)).filter(|edge| edge.byte == u16::from(byte))
     }
 
     #[inline]
-    fn node(&self, number: u32) -> Node {
-        self.nodes.get(number as usize).copied().unwrap_or_default()
+    fn label(&self, edge: &Edge) -> &[u8] {
+        let from = edge.label as usize;
+        self.labels.get(from..from + usize::from(edge.len)).unwrap_or_default()
     }
 
-    /// The bytes that lead to a node's children.
-    fn labels(&self, node: &Node) -> &[u8] {
-        let from = node.child as usize;
-        self.labels.get(from..from + usize::from(node.children)).unwrap_or_default()
-    }
-
-    /// The literals that end at a node.
-    fn ends(&self, node: &Node) -> &[u32] {
-        let from = node.end as usize;
-        self.ends.get(from..from + usize::from(node.ends)).unwrap_or_default()
-    }
-
-    /// The child that a byte leads to; 0, the root, for none.
+    /// Follows the text from `at`, as far as the tree leads, and says how many bytes were looked at.
     #[inline]
-    fn child(&self, node: &Node, byte: u8) -> u32 {
-        if usize::from(node.children) > MANY {
-            let child = self.rows.get(node.row as usize + usize::from(byte)).copied().unwrap_or_default();
-            return if child == 0 { 0 } else { node.child + u32::from(child) - 1 };
+    fn walk(&self, text: &[u8], at: usize, found: &mut impl FnMut(u32, usize)) -> u64 {
+        let mut rest = text.get(at..).unwrap_or_default();
+        let mut base = 0;
+        let mut last = 0;
+        while let [byte, after @ ..] = rest
+            && let Some(edge) = self.edge(base, *byte)
+        {
+            rest = after;
+            if edge.len > 0 {
+                let label = self.label(edge);
+                let Some((front, after)) = rest.split_at_checked(label.len()) else { break };
+                if front.iter().zip(label).any(|(one, other)| one != other) {
+                    last = label.len();
+                    break;
+                }
+                rest = after;
+            }
+            if edge.ends > 0 {
+                self.ended(edge, text.len() - rest.len(), found);
+            }
+            base = edge.base as usize;
         }
-        if node.label == byte && node.children > 0 {
-            return node.child;
-        }
-        if node.children > 1 { self.other_child(node, byte) } else { 0 }
+        (text.len() - rest.len() - at + last) as u64
     }
 
-    fn other_child(&self, node: &Node, byte: u8) -> u32 {
-        let others = self.labels(node).iter().skip(1).position(|label| *label == byte);
-        others.map_or(0, |others| node.child + 1 + index(others))
-    }
-
-    /// Goes on from a node, as far as `rest` leads, which begins at `end` of the text.
+    /// Apart from the walk, which seldom comes here.
     #[inline(never)]
-    fn walk(&self, first: u32, rest: &[u8], mut end: usize, found: &mut impl FnMut(u32, usize)) -> u64 {
-        let begin = end;
-        let mut rest = rest.iter();
-        let mut number = first;
-        while let Some(node) = self.nodes.get(number as usize) {
-            if node.ends > 0 {
-                self.ends(node).iter().for_each(|id| found(*id, end));
-            }
-            let Some(&byte) = rest.next() else { break };
-            number = self.child(node, byte);
-            if number == 0 {
-                break;
-            }
-            end += 1;
+    fn ended(&self, edge: &Edge, end: usize, found: &mut impl FnMut(u32, usize)) {
+        let from = edge.end as usize;
+        let ends = self.ends.get(from..from + usize::from(edge.ends)).unwrap_or_default();
+        for id in ends {
+            found(*id, end);
         }
-        (end - begin) as u64 + 1
     }
+}
+
+/// No edge is longer; what is goes on at the next one.
+const LONGEST_LABEL: usize = 255;
+
+/// A literal in the order of its bytes. The first of them stand apart, for they nearly always tell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Sorted<'t> {
+    front: u128,
+    text: &'t [u8],
+    id: u32,
+    /// Where it stands in [`Tree::labels`].
+    label: u32,
+}
+
+impl<'t> Sorted<'t> {
+    fn of(entry: &Entry<'t>) -> Self {
+        let text = entry.text.as_bytes();
+        let mut front = [0; 16];
+        front.iter_mut().zip(text).for_each(|(place, byte)| *place = *byte);
+        Self { front: u128::from_be_bytes(front), text, id: entry.id, label: 0 }
+    }
+}
+
+/// Which places of the table are taken.
+#[derive(Default)]
+struct Places {
+    /// Places that forks have, a bit each.
+    taken: Vec<u64>,
+    /// Where forks look from: the more children they have, the further on. What was tried in vain often is not tried
+    /// again.
+    from: [usize; 8],
+}
+
+impl Places {
+    /// A place from which these bytes lead to nothing that is taken. That of the root is 0.
+    fn find(&mut self, bytes: &[u8], root: bool, edges: &[Edge]) -> usize {
+        let vacant = |at: usize| edges.get(at).is_none_or(|edge| edge.byte == VACANT);
+        let mut base = 0;
+        if !root {
+            let mut spare = 0;
+            let size = bytes.len().min(self.from.len()) - 1;
+            let from = self.from.get_mut(size).unwrap_or(&mut spare);
+            base = *from + 1;
+            while is_taken(&self.taken, base) || !bytes.iter().all(|&byte| vacant(base + usize::from(byte))) {
+                base += 1;
+            }
+            *from = (*from).max(base.saturating_sub(MOST_TRIED));
+        }
+        self.take(base);
+        base
+    }
+
+    fn take(&mut self, base: usize) {
+        if self.taken.len() <= base / 64 {
+            self.taken.resize(base / 64 + 1, 0);
+        }
+        if let Some(bits) = self.taken.get_mut(base / 64) {
+            *bits |= 1 << (base % 64);
+        }
+    }
+}
+
+/// A fork looks for its place from here behind the place of the last one of its size.
+const MOST_TRIED: usize = 16;
+
+fn is_taken(taken: &[u64], base: usize) -> bool {
+    taken.get(base / 64).is_some_and(|bits| bits >> (base % 64) & 1 == 1)
 }
 
 fn index(value: usize) -> u32 {

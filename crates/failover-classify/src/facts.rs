@@ -108,7 +108,10 @@ impl Reading<'_> {
             Fact::Tiny => self.signal.body.len() <= 32,
             Fact::Prose => *self.prose.get_or_init(|| prose(&self.source.head)),
             Fact::NoStatus => self.status.is_none(),
-            Fact::Record => self.text_only() && guard::is_record(self.front()) || self.served() && guard::is_data(self.front()),
+            Fact::Record => {
+                self.text_only() && guard::is_record(self.front())
+                    || self.served() && guard::is_data(self.front())
+            }
             Fact::Speech => self.text_only() && guard::is_speech(self.front()),
             Fact::Plain => self.plain(),
         }

@@ -22,7 +22,13 @@ fn kind_of(key: &[u8]) -> (bool, bool) {
 }
 
 /// Words that a status follows, without a colon.
-const STATUS_WORDS: [&str; 41] = [
+const STATUS_WORDS: [&str; 47] = [
+    "upstream",
+    "answered",
+    "answered with",
+    "responded with",
+    "replied",
+    "replied with",
     "error code",
     "status code",
     "statuscode",
@@ -186,6 +192,10 @@ impl Fields {
                     quoted = true;
                     start += 1;
                 }
+                // Rust's `Some("429")`.
+                b's' if !quoted && text.get(start..).is_some_and(|rest| rest.starts_with(b"some(")) => {
+                    start += 5;
+                }
                 b'[' if text.get(start + 1).is_some_and(|&b| b == b'"' || b == b'\'') => start += 1,
                 _ => break,
             }
@@ -235,7 +245,17 @@ impl Fields {
         {
             return;
         }
+        // A list of numbers: `[429, 500]`.
+        let next = after.strip_prefix(b",").map(|rest| strip_start(rest, |byte| byte == b' '));
+        if next.and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit) {
+            return;
+        }
         let head = trim_end(before);
+        if head.ends_with(b",")
+            && trim_end(head.get(..head.len() - 1).unwrap_or_default()).last().is_some_and(u8::is_ascii_digit)
+        {
+            return;
+        }
         let closes = after.first().copied();
         let bracketed = head.last().is_some_and(|&b| matches!(b, b'(' | b'[' | b'<' | b'{'))
             && matches!(closes, Some(b')' | b']' | b'>' | b' ' | b':' | b','));

@@ -16,7 +16,10 @@ mod openings;
 mod speech;
 
 use code::is_code;
-use speech::{is_answer, is_definition, is_mention, is_narrative, is_note, is_question, is_treatise};
+use speech::{
+    is_answer, is_definition, is_first_person, is_mention, is_narrative, is_note, is_question, is_task,
+    is_treatise,
+};
 
 /// No more of a text is looked at.
 const FRONT: usize = 2048;
@@ -36,6 +39,8 @@ pub(crate) fn is_record(text: &str) -> bool {
         || is_transcript(text, line)
         || is_log(text, line)
         || is_of_database(line)
+        || is_of_system(line)
+        || is_dialogue(line)
         || is_data(text)
         || is_title(line)
         || is_explained(line)
@@ -53,6 +58,8 @@ pub(crate) fn is_speech(text: &str) -> bool {
         || is_treatise(line)
         || is_mention(line)
         || is_answer(line)
+        || is_task(line)
+        || is_first_person(line)
         || !cites(text) && (is_question(line) || is_definition(line) || is_narrative(text))
 }
 
@@ -164,6 +171,7 @@ fn is_commit(line: &str) -> bool {
     ];
     const MERGES: &[&str] =
         &["merge pull request #", "merge branch ", "merge remote-tracking", "revert \"", "bump "];
+    const CHINESE: [&str; 9] = ["修复", "新增", "优化", "重构", "文档", "测试", "添加", "更新", "移除"];
     let mut rest = line.trim_start_matches(['*', '-', '>', '|', ' ']);
     if let Some((hash, after)) = rest.split_once(' ')
         && (7..=40).contains(&hash.len())
@@ -189,6 +197,10 @@ fn is_commit(line: &str) -> bool {
         if after.trim_start_matches('!').starts_with(": ") {
             return true;
         }
+    }
+    let subject = CHINESE.iter().find_map(|kind| rest.strip_prefix(kind));
+    if subject.is_some_and(|rest| rest.starts_with([':', '：'])) {
+        return true;
     }
     let numbered = rest
         .strip_suffix(')')
@@ -295,6 +307,7 @@ fn is_table(text: &str, line: &str) -> bool {
         return true;
     }
     is_separated(text)
+        || is_list_of_codes(text)
         || is_grid(text)
         || line.starts_with("**Q")
         || line.starts_with("- [ ] ")
@@ -310,6 +323,17 @@ fn is_separated(text: &str) -> bool {
         commas >= 1 && header.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b','));
     let mut rows = lines.filter(|line| !line.is_empty()).peekable();
     named && rows.peek().is_some() && rows.all(|row| row.matches(',').count() == commas && !row.contains(' '))
+}
+
+/// `- 429: rate limited`, line after line: what codes mean.
+fn is_list_of_codes(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES).peekable();
+    let mut count = 0;
+    lines.all(|line| {
+        count += 1;
+        let item = line.strip_prefix(['-', '*', '•']).map(|rest| rest.trim_start_matches([' ', '*', '`']));
+        item.is_some_and(|item| item.bytes().take_while(u8::is_ascii_digit).count() == 3)
+    }) && count >= 2
 }
 
 /// A result of `psql` or `mysql`: names, a rule of hyphens, values.
@@ -343,7 +367,8 @@ fn is_transcript(text: &str, line: &str) -> bool {
     ];
     const COMMANDS: [&str; 10] =
         ["grep -", "rg -", "sed -", "awk ", "git log", "git show", "git diff", "cat ", "ls -", "cargo "];
-    if starts_with_any(line, &COMMANDS)
+    let typed = ["> ", "% ", "# "].iter().find_map(|prompt| line.strip_prefix(prompt)).unwrap_or(line);
+    if starts_with_any(typed, &COMMANDS)
         || line.starts_with("$ ") && !reports(text.get(2..).unwrap_or_default()) && !holds(text, "\"error")
     {
         return true;
@@ -465,6 +490,48 @@ fn is_of_database(line: &str) -> bool {
                     })
                 })
         })
+}
+
+/// `Nov 30 11:02:19 host kernel: …`: what a machine's own services log.
+fn is_of_system(line: &str) -> bool {
+    const SERVICES: [&str; 10] = [
+        "kernel:",
+        "systemd[",
+        "systemd:",
+        "sshd[",
+        "CRON[",
+        "dockerd[",
+        "containerd[",
+        "sudo:",
+        "sudo[",
+        "kubelet[",
+    ];
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    let month = words
+        .next()
+        .is_some_and(|word| word.len() == 3 && word.starts_with(|ch: char| ch.is_ascii_uppercase()));
+    let day = words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let clock = words.next().is_some_and(|word| word.len() == 8 && word.matches(':').count() == 2);
+    month
+        && day
+        && clock
+        && words.nth(1).is_some_and(|word| SERVICES.iter().any(|service| word.starts_with(service)))
+}
+
+/// A turn of a conversation, its speaker before a colon.
+fn is_dialogue(line: &str) -> bool {
+    const SPEAKERS: &[&str] = &[
+        "assistant: ",
+        "user: ",
+        "human: ",
+        "q: ",
+        "a: ",
+        "**user**",
+        "**assistant**",
+        "### user",
+        "### assistant",
+    ];
+    starts_with_any(line, SPEAKERS)
 }
 
 /// The title of an issue: `[BUG] 429 when …`.

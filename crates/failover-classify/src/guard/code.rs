@@ -6,13 +6,28 @@ use super::{LINES, ends, starts, starts_with_any};
 pub(super) fn is_code(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
     let Some(first) = lines.next() else { return false };
-    is_code_line(first) && lines.all(is_codeish)
+    is_code_line(first) && lines.all(|line| is_codeish(line) || is_code_line(line))
+        || is_import(first) && lines_of_code(text) >= 3
         || is_settings(text)
         || is_block(text)
         || is_mapping(first)
         || text.lines().take(2).nth(1).is_some_and(|second| {
             is_name_line(first) && second.starts_with("  ") && is_mapping(second.trim())
         })
+}
+
+/// `import requests`, `from x import y`.
+fn is_import(line: &str) -> bool {
+    let named = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b',' | b' '))
+    };
+    ["import ", "from ", "use "].iter().find_map(|word| line.strip_prefix(word)).is_some_and(named)
+}
+
+/// How many lines read as code.
+fn lines_of_code(text: &str) -> usize {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
+    lines.filter(|line| is_import(line) || is_codeish(line) || is_code_line(line)).count()
 }
 
 /// Lines of `name: value` or `name = value` whose values are single words: settings.
@@ -162,6 +177,9 @@ fn is_codeish(line: &str) -> bool {
         || line.starts_with("//")
         || line.starts_with("if ")
         || line.starts_with("return ")
+        || line.starts_with("assert ")
+        || line.starts_with("raise ")
+        || line.starts_with("yield ")
         || line.contains(" = ")
         || line.contains("=> ")
 }

@@ -1,6 +1,9 @@
 //! Questions, notes and answers: texts that somebody wrote.
 
-use super::openings::{ARTICLES, GREETS, IF, KINDS, NAMED, SAYS, WHOLE};
+use super::openings::{
+    ARTICLES, GREETS, IF, KINDS, NAMED, OWN, REFUSES, SAYS, TASK_ENDS, TASK_OPENINGS, TASK_PARTS, TASKS,
+    WHOLE,
+};
 use super::{starts, starts_with_any};
 
 /// A question, of whatever length.
@@ -176,6 +179,15 @@ pub(super) fn is_definition(line: &str) -> bool {
                 || after.starts_with('–')
                 || after.starts_with('='));
     }
+    // `"rate_limit_exceeded" is listed among …`
+    let named = line.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+    if named.is_some_and(|(name, rest)| {
+        !name.contains(' ')
+            && name.len() > 2
+            && [" is ", " means ", " stands for ", " indicates "].iter().any(|verb| rest.starts_with(verb))
+    }) {
+        return true;
+    }
     line.contains(" (n.):") || line.contains(" (noun)")
 }
 
@@ -256,4 +268,17 @@ pub(super) fn is_mention(line: &str) -> bool {
             })
         })
     })
+}
+
+/// Somebody who asks a model for something: `Please translate …`, `請幫我…`, `…説明してください`.
+pub(super) fn is_task(line: &str) -> bool {
+    let rest = TASK_OPENINGS.iter().find_map(|opening| after(line, opening)).unwrap_or(line);
+    starts_lower(rest, TASKS)
+        || TASK_PARTS.iter().any(|part| line.contains(part))
+        || TASK_ENDS.iter().any(|end| line.trim_end_matches(['。', '.', '！', '!']).ends_with(end))
+}
+
+/// Somebody who speaks of himself in another language than English, and does not refuse.
+pub(super) fn is_first_person(line: &str) -> bool {
+    OWN.iter().find_map(|own| after(line, own)).is_some_and(|rest| !starts_lower(rest, REFUSES))
 }

@@ -178,6 +178,8 @@ fn span(nanos: u128) -> Option<Duration> {
 /// Between the parts of a span: `1h 2m`, `1 hour, 2 minutes`, `1 hour and 2 minutes`.
 fn joined(text: &str) -> &str {
     let text = text.strip_prefix(',').unwrap_or(text);
+    // `1 Std. 12 Min.`: the points of abbreviations.
+    let text = text.strip_prefix('.').filter(|rest| rest.starts_with(' ')).unwrap_or(text);
     let text = text.strip_prefix(' ').unwrap_or(text);
     ["and ", "und ", "y ", "et ", "e ", "i ", "en ", "och ", "og ", "и ", "і ", "ve ", "và ", "dan "]
         .iter()
@@ -274,6 +276,7 @@ mod tests {
 
     // spec: C-20
     #[test_case("10 secondi", 10_000; "italian")]
+    #[test_case("1 std. 12 min.", 4_320_000; "points of abbreviations")]
     #[test_case("2 stunden", 7_200_000; "german")]
     #[test_case("10 giây", 10_000; "vietnamese")]
     #[test_case("3 godziny i 5 minut", 11_100_000; "polish")]

@@ -59,7 +59,7 @@ const FIELDS: [(&str, &str, u128); 43] = [
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 111] = [
+const BEFORE: [(&str, bool); 127] = [
     ("try again in", false),
     ("try again after", true),
     ("trying again in", false),
@@ -171,10 +171,26 @@ const BEFORE: [(&str, bool); 111] = [
     ("还需", false),
     ("剩余冷却时间", false),
     ("冷却时间", false),
+    ("opens in", false),
+    ("slot in", false),
+    ("opens up in", false),
+    ("a intentarlo en", false),
+    ("intentarlo en", false),
+    ("intente en", false),
+    ("tentar em", false),
+    ("tente em", false),
+    ("zurückgesetzt in", false),
+    ("expected available in", false),
+    ("wieder verfügbar in", false),
+    ("verfügbar in", false),
+    ("disponible dans", false),
+    ("disponible en", false),
+    ("disponível em", false),
+    ("reset dans", false),
 ];
 
 /// Words that follow a span; it stands before them.
-const BEHIND: [&str; 34] = [
+const BEHIND: [&str; 39] = [
     "后重试",
     "后再试",
     "后再次",
@@ -209,6 +225,11 @@ const BEHIND: [&str; 34] = [
     "before trying again",
     "before sending",
     "opnieuw",
+    "之后再",
+    "后再来",
+    "後にもう",
+    "뒤에 다시",
+    "以降に",
 ];
 
 /// Words after which a clock text stands.

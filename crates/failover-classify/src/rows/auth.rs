@@ -275,6 +275,10 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .scope(Scope::Provider)
     .none(&["llms", "models", "model is not available in", "this model", "billing account", "model .. not available in your"]),
+    auth("core/auth-header", &["x api key", "authorization header", "bearer token", "api key header", "api key prefix"])
+        .status(StatusSet::OneOf(&[400, 422]))
+        .facts(&[Fact::Short])
+        .none(&["model", "messages"]),
     auth("core/auth-key-bare", &["api key", "apikey", "x api key"])
         .status(StatusSet::OneOf(&[401, 403]))
         .facts(&[Fact::Short]),

@@ -155,7 +155,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{requisição|parâmetro|formato|valor|solicitação} {inválid*|incorret*}",
     ])
     .status(StatusSet::OneOf(&[400, 404, 405, 409, 411, 412, 413, 415, 422, 424, 500, 501, 502, 503]))
-    .none(&["failed to call a function", "invalid input batch", "unexpected status", "internal server error", "upstream connect error"]),
+    .none(&["failed to call a function", "invalid input batch", "unexpected status", "internal server error", "upstream connect error", "goroutine *", "runtime error: *"]),
     row("core/format-without-status", &[
         "tool use ids were found without",
         "tool result block*",
@@ -213,6 +213,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "content blocks must be non empty",
         "length of messages must be",
         "{messages|contents|roles|turns} must {be|alternate|start|end|contain|have|not}*",
+        "{ids|names|keys|values|tools|messages|blocks} must be {unique|strings|non empty|distinct|in order}",
         "an {odd|even} number of {messages|turns}",
         "instructions are not valid",
         "media type, but the image",
@@ -222,6 +223,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{invalid|malformed|illegal} {parameter|argument|request|json|body|payload|role|message|schema|tool|image|base64}*",
         "{expected|required} {type|format|a string|an array|an object|an integer|a number}",
         "{did you mean|unexpected keyword argument|unknown name}",
+        "without {a |any |}{preceding|matching|corresponding|prior} .. {call|calls|message|use|result}",
     ])
     .facts(&[Fact::Short])
     .none(&["invalid response", "from the server", "from server", "from upstream"]),

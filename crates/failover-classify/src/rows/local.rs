@@ -25,7 +25,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "database {is locked|table is locked|disk image is malformed|is busy|or disk is full}",
         "sqlite {busy|locked|full|readonly|ioerr|cantopen|corrupt}",
         "{could not|cannot|can't|failed to|unable to|timed out while|timeout} {acquire|acquiring|obtain|get|take|waiting for|wait for} .. {lock|mutex|lease|semaphore}",
-        "{holds|hold|holding|owns} the {session |file |state |store |}lock",
+        "{holds|hold|holding|owns} the {session |file |state |store |workspace |write |agent |}lock",
         "lock {timeout|acquisition|held by|contention|wait timeout|is held|busy}",
         "another .. {is|are} already {running|active|open|listening|started}",
         "already running (pid*",

@@ -19,6 +19,7 @@ mod rate;
 mod refusal;
 mod server;
 mod session;
+mod slots;
 mod status;
 mod transport;
 mod types;
@@ -46,6 +47,7 @@ pub(crate) const TABLES: &[&[Rule]] = &[
     refusal::ROWS,
     server::ROWS,
     session::ROWS,
+    slots::ROWS,
     status::ROWS,
     transport::ROWS,
     types::ROWS,

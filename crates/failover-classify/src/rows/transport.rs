@@ -273,7 +273,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "erro de {rede|conexão}",
         "conexão {recusada|fechada|perdida|interrompida}",
     ])
-    .none(&["unexpected status 4*", "tokens per min*", "invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
+    .none(&["unexpected status 4*", "curl: (22)", "tokens per min*", "invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
     row("core/transport-terminated", &["terminated"]).facts(&[Fact::Tiny]),
     row("core/transport-terminated-error", &["{typeerror|error|apierror|fetcherror}: terminated"])

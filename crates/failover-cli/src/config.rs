@@ -19,8 +19,8 @@ pub(crate) struct ConfigArgs {
 enum ConfigCommand {
     /// Say what is wrong with the config, every fault with its line.
     Check {
-        /// The config; without it, failover.json5 in the state directory.
-        file: Option<PathBuf>,
+        #[command(flatten)]
+        file: ConfigFile,
         /// One JSON object for machines: `ok`, and every fault with its place.
         #[arg(long)]
         json: bool,
@@ -29,19 +29,35 @@ enum ConfigCommand {
     Schema,
     /// Show the config as it is in force. It holds references to keys, never keys.
     Show {
-        /// The config; without it, failover.json5 in the state directory.
-        file: Option<PathBuf>,
+        #[command(flatten)]
+        file: ConfigFile,
         /// With every default filled in that the config leaves open.
         #[arg(long)]
         effective: bool,
     },
 }
 
+/// The config, named as one likes: by itself, or as in every other command.
+#[derive(Args, Debug)]
+struct ConfigFile {
+    /// The config; without it, failover.json5 in the state directory.
+    file: Option<PathBuf>,
+    /// The same, as other commands take it.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    config: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    fn path(&self) -> Result<PathBuf, Failure> {
+        home::config_path(self.file.as_deref().or(self.config.as_deref()))
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ConfigArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     match &args.command {
         ConfigCommand::Check { file, json } => {
-            let path = home::config_path(file.as_deref())?;
+            let path = file.path()?;
             if *json {
                 return check_json(&path, out);
             }
@@ -54,7 +70,7 @@ pub(crate) fn run(args: &ConfigArgs, out: &mut dyn Write) -> Result<Exit, Failur
             writeln!(out)?;
         }
         ConfigCommand::Show { file, effective } => {
-            let loaded = home::load_config(&home::config_path(file.as_deref())?)?;
+            let loaded = home::load_config(&file.path()?)?;
             let mut shown = loaded.effective();
             if *effective {
                 let bad =

@@ -82,10 +82,27 @@ fn explain(path: &str, message: String, document: &Document) -> (String, Option<
         );
         return (message, Some(hint));
     }
+    let message = in_words_of_json(message);
     let is_id_map = path.starts_with("auth.") || path.starts_with("models.providers");
     let hint =
         (is_id_map && document.position(path).is_none()).then(|| "check the ids in this section".to_owned());
     (message, hint)
+}
+
+/// Says what was expected as the config's author writes it, not as this program calls it.
+fn in_words_of_json(message: String) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else { return message };
+    let wanted = match expected {
+        "a map" => "an object",
+        "a sequence" => "a list",
+        "a boolean" => "true or false",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i64" | "i32" => "a whole number",
+        "f64" => "a number",
+        kind if kind.starts_with("struct ") => "an object",
+        _ => return message,
+    };
+    format!("{found}, expected {wanted}")
 }
 
 /// Faults of meaning: every one of them, not only the first.
@@ -278,7 +295,9 @@ mod tests {
     #[test_case("{models: {providers: {a: {baseUrl: 'localhost:1'}}}}", 1, 36, "http", "https://")]
     #[test_case("{agents: {defaults: {model: 'gpt-5'}}}", 1, 29, "provider/model", "alias")]
     #[test_case("{auth: {profiles: {'a:x': {provider: 'b'}}}}", 1, 27, "another one", "provider:name")]
-    #[test_case("{agents: {defaults: {limits: {runMs: 'soon'}}}}", 1, 38, "invalid type", "")]
+    #[test_case("{agents: {defaults: {limits: {runMs: 'soon'}}}}", 1, 38, "expected a whole number", "")]
+    #[test_case("{agents: 'x'}", 1, 10, "expected an object", "")]
+    #[test_case("{models: {providers: 3}}", 1, 22, "expected an object", "")]
     fn faults_have_place_and_hint(text: &str, line: usize, column: usize, message: &str, hint: &str) {
         let faults = load_text("x.json5", text).unwrap_err().faults;
         let fault = &faults[0];

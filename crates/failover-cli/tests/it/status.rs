@@ -93,6 +93,11 @@ fn a_watch_on_a_terminal_gives_the_screen_back() {
 fn every_fault_of_a_config_is_an_object_for_machines() {
     let world = World::new();
     let good = world.run(&["config", "check", "--json"]);
+    let path = world.config_path().to_string_lossy().into_owned();
+    for named in [vec![path.as_str()], vec!["--config", path.as_str()]] {
+        let args = [&["config", "check", "--json"], named.as_slice()].concat();
+        assert_eq!(world.run(&args).out, good.out, "named as one likes");
+    }
     assert_eq!((good.code, &good.json()["ok"]), (Some(0), &Value::Bool(true)), "{good:?}");
     std::fs::write(world.config_path(), "{\n  agents: { default: {} },\n  auht: {},\n}").unwrap();
     let bad = world.run(&["config", "check", "--json"]);

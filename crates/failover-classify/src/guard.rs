@@ -538,7 +538,10 @@ fn is_dialogue(line: &str) -> bool {
 fn is_title(line: &str) -> bool {
     const TAGS: [&str; 8] =
         ["[bug", "[feature", "[question", "[docs", "[rfc", "[discussion", "[enhancement", "[help"];
-    starts_with_any(line, &TAGS)
+    let numbered = ["pr #", "issue #", "pull request #"]
+        .iter()
+        .any(|name| starts(line, name) && line.as_bytes().get(name.len()).is_some_and(u8::is_ascii_digit));
+    numbered || starts_with_any(line, &TAGS)
 }
 
 /// `A 429 status code means …`, `HTTP 503 indicates …`: a status, and what it stands for.

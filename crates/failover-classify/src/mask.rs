@@ -27,8 +27,9 @@ const MESSAGES: [&str; 8] = [
     "tool",
     "exit_code",
 ];
-/// The keys of what a tool of the Model Context Protocol answers.
-const TOOL_RESULT: [&str; 2] = ["isError", "content"];
+/// The keys of what a tool of the Model Context Protocol answers: its content, and a sign that it is a tool's.
+const TOOL_CONTENT: [&str; 1] = ["content"];
+const TOOL_SIGNS: [&str; 2] = ["isError", "jsonrpc"];
 /// A relay that answers 200 with its own error as the content of the message.
 const RELAYED: [&str; 5] =
     ["Error: API request failed", "API Error:", "[API Error", "API request failed", "upstream error"];
@@ -58,7 +59,7 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
 }
 
 /// The first bytes of the keys that matter, a bit each: nearly always they settle it.
-const FIRSTS: u128 = firsts(&SAID) | firsts(&MESSAGES) | firsts(&TOOL_RESULT);
+const FIRSTS: u128 = firsts(&SAID) | firsts(&MESSAGES) | firsts(&TOOL_CONTENT) | firsts(&TOOL_SIGNS);
 
 const fn firsts(mut keys: &[&str]) -> u128 {
     let mut bits = 0;
@@ -71,11 +72,11 @@ const fn firsts(mut keys: &[&str]) -> u128 {
     bits
 }
 
-/// Whether a key of [`SAID`], and whether one of [`MESSAGES`] or all of [`TOOL_RESULT`], stands in the text between
+/// Whether a key of [`SAID`], and whether one of [`MESSAGES`] or [`TOOL_CONTENT`] with one of [`TOOL_SIGNS`], stands in the text between
 /// quotes, escaped or not.
 fn keys(source: &[u8]) -> (bool, bool) {
     let (mut said, mut messages) = (false, false);
-    let mut answered = [false; TOOL_RESULT.len()];
+    let (mut content, mut sign) = (false, false);
     for quote in memchr::memchr_iter(b'"', source) {
         let rest = source.get(quote + 1..).unwrap_or_default();
         if rest.first().is_none_or(|&first| first > 0x7f || FIRSTS >> first & 1 == 0) {
@@ -86,8 +87,9 @@ fn keys(source: &[u8]) -> (bool, bool) {
                 .is_some_and(|after| after.iter().find(|byte| **byte != b'\\') == Some(&b'"'))
         };
         said |= SAID.iter().any(is_key);
-        answered.iter_mut().zip(&TOOL_RESULT).for_each(|(is_there, key)| *is_there |= is_key(key));
-        messages |= MESSAGES.iter().any(is_key) || answered.iter().all(|is_there| *is_there);
+        content |= TOOL_CONTENT.iter().any(is_key);
+        sign |= TOOL_SIGNS.iter().any(is_key);
+        messages |= content && sign || MESSAGES.iter().any(is_key);
         if said && messages {
             break;
         }

@@ -132,6 +132,21 @@ pub(super) const KINDS: &[&str] = &[
 
 /// Openings of such texts in languages without spaces.
 pub(super) const WHOLE: &[&str] = &[
+    "cette page",
+    "diese seite",
+    "diese tabelle",
+    "die tabelle",
+    "la tabla",
+    "esta página",
+    "esta tabla",
+    "esta tabela",
+    "le tableau",
+    "the table",
+    "the chart",
+    "the figure",
+    "this table",
+    "this chart",
+    "в таблице",
     "本章",
     "本文",
     "本节",
@@ -293,8 +308,19 @@ pub(super) const TASKS: &[&str] = &[
 ];
 
 /// Parts of a task in languages without spaces.
-pub(super) const TASK_PARTS: &[&str] =
-    &["请帮我", "帮我写", "请把下", "请将下", "请翻译", "请写", "请解释", "请总结", "润色", "請幫我"];
+pub(super) const TASK_PARTS: &[&str] = &[
+    "请帮我",
+    "帮我写",
+    "翻译成",
+    "请把下",
+    "请将下",
+    "请翻译",
+    "请写",
+    "请解释",
+    "请总结",
+    "润色",
+    "請幫我",
+];
 
 /// How a task ends where the verb stands last.
 pub(super) const TASK_ENDS: &[&str] = &[
@@ -365,4 +391,51 @@ pub(super) const REFUSES: &[&str] = &[
     "できません",
     "お答え",
     "할 수 없",
+];
+
+/// How questions begin in other languages than English.
+pub(super) const ASKED_ABROAD: &[&str] = &[
+    "¿",
+    "можешь ",
+    "можно ",
+    "как ",
+    "почему ",
+    "что ",
+    "зачем ",
+    "kannst ",
+    "können ",
+    "wieso ",
+    "weshalb ",
+    "wo ",
+    "welche",
+    "puedes ",
+    "pode ",
+    "como ",
+    "por que ",
+    "por qué",
+    "come ",
+    "perché ",
+    "peux",
+    "est-ce ",
+    "qu'est",
+    "quel",
+    "où ",
+    "co ",
+    "jak ",
+];
+
+/// Words of somebody who tells what he read or was told.
+pub(super) const REPORTED: &[&str] = &[
+    "」と出",
+    "」と表示",
+    "」と書",
+    "」と言",
+    "」というエラー",
+    "」というメッセージ",
+    "다고 합니다",
+    "라고 합니다",
+    "다고 했",
+    "라고 했",
+    "据说",
+    "听说",
 ];

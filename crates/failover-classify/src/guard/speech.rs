@@ -1,8 +1,8 @@
 //! Questions, notes and answers: texts that somebody wrote.
 
 use super::openings::{
-    ARTICLES, GREETS, IF, KINDS, NAMED, OWN, REFUSES, SAYS, TASK_ENDS, TASK_OPENINGS, TASK_PARTS, TASKS,
-    WHOLE,
+    ARTICLES, ASKED_ABROAD, GREETS, IF, KINDS, NAMED, OWN, REFUSES, REPORTED, SAYS, TASK_ENDS, TASK_OPENINGS,
+    TASK_PARTS, TASKS, WHOLE,
 };
 use super::{starts, starts_with_any};
 
@@ -39,7 +39,10 @@ pub(super) fn is_question(line: &str) -> bool {
     const ASKED: &[&str] = &["とは何", "なぜ", "どうすれば", "どこで", "吗", "呢", "什么", "무엇"];
     const CHINESE: &[&str] = &["什么是", "如何", "怎么", "怎样", "为什么", "请问", "是否", "为何", "能不能"];
     let asked = line.ends_with('?') || line.ends_with('？');
-    asked && (starts_with_any(line, ASKS) || ASKED.iter().any(|word| line.contains(word)))
+    asked
+        && (starts_with_any(line, ASKS)
+            || starts_lower(line, ASKED_ABROAD)
+            || ASKED.iter().any(|word| line.contains(word)))
         || CHINESE.iter().any(|start| line.starts_with(start))
         || starts(line, "question:")
 }
@@ -251,7 +254,7 @@ pub(super) fn is_treatise(line: &str) -> bool {
 
 /// A text that speaks of an error by its name or its wording: `The "Server is busy" message means …`, `If you see …`.
 pub(super) fn is_mention(line: &str) -> bool {
-    if starts_lower(line, IF) {
+    if starts_lower(line, IF) || REPORTED.iter().any(|word| line.contains(word)) {
         return true;
     }
     // A quotation, what it is, and what it does.

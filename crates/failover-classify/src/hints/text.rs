@@ -59,7 +59,13 @@ const FIELDS: [(&str, &str, u128); 43] = [
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 127] = [
+const BEFORE: [(&str, bool); 133] = [
+    ("versuche es in", false),
+    ("versuch es in", false),
+    ("probiere es in", false),
+    ("erneuter versuch in", false),
+    ("nouvel essai dans", false),
+    ("possible dans", false),
     ("try again in", false),
     ("try again after", true),
     ("trying again in", false),

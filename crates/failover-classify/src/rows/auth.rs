@@ -72,6 +72,14 @@ pub(crate) const ROWS: &[Rule] = &[
         "region",
         "country",
     ]),
+    // An id stands between the account and what became of it.
+    gone("core/gone-by-id", &["{organization|organisation|workspace|tenant|account|team} .. {has been|was} {disabled|deleted|suspended|closed}"])
+        .facts(&[Fact::Short])
+        .none(&[
+            "model", "feature", "api", "endpoint", "service", "access", "tool", "tools", "deployment", "billing", "payment", "invoice",
+            "balance", "spending limit", "credits", "subscription", "temporarily", "conversation", "session", "thread", "file", "quota",
+            "region", "country", "organization has disabled",
+        ]),
     gone("core/gone-key", &[
         "{key|token|api key|credential|credentials|access token|oauth token|secret|secret key|apikey|login} {has been|was|is|have been|were|had been} {revoked|deleted|deactivated|disabled|permanently|leaked|compromised|removed|suspended|blocked|banned|reported as leaked}",
         "{key|token} {revoked|deactivated|deleted}",

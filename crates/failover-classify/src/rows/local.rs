@@ -16,6 +16,8 @@ pub(crate) const ROWS: &[Rule] = &[
     machine("core/local-lock", &[
         "lock file {is already|already|exists|could not|held}",
         "lockfile",
+        "unable to create .. lock",
+        "could not create .. lock",
         "{session|store|state|transcript|session store|session write|write|file|workspace|config} {file |}{is |}{locked|lock timeout|lock is held|is being used by another}",
         "session file {locked|changed while}",
         "sessionwritelock*",

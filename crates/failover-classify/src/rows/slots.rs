@@ -12,6 +12,15 @@ use failover_types::FailoverReason::{
 
 pub(crate) const ROWS: &[Rule] = &[
     text("core/slots-rate", Family::Rate, RateLimit, &[
+        "{demasiados|muchos} intentos",
+        "{限速|限频|限流|触发频控}",
+        "{利用|アクセス|使用|リクエスト}が{制限*|一時的に制限*}",
+        "{빈도|속도|요청 수}* .. {높습니다|높아*|많습니다}",
+        "{zu viele|übermäßig viele} versuche",
+        "trop de tentatives",
+        "{muitas|demasiadas} tentativas",
+        "troppi tentativi",
+        "слишком много .. {запросов|обращений|попыток|вызовов}",
         "{*kontingent*|*limit|*grenze|*quote|*fenster|*anfragen|*aufrufe|*abfragen|*nachrichten} .. {überschritten|ausgeschöpft|aufgebraucht|erreicht|verbraucht|erschöpft|begrenzt}",
         "{zu viele|zu häufig*|zu oft|zu schnell} .. {*anfragen|*aufrufe|*nachrichten|*abfragen|gesendet|hintereinander}",
         "{höchstens|maximal|nur|max} .. {*anfragen|*aufrufe|*abfragen|*nachrichten} {pro|je|in der|in einer} {minute|stunde|sekunde|tag|woche}",
@@ -47,6 +56,17 @@ pub(crate) const ROWS: &[Rule] = &[
         "超时", "超時", "ответ*",
     ]),
     text("core/slots-billing", Family::Billing, Billing, &[
+        "{kein|keine|keinen} {abonnement|abo|tarif|lizenz|zahlungsmittel|zahlungsmethode|aktives abo*}",
+        "{fondos|fundos|fonds|fondi} {insuficiente*|insuffisant*|insufficienti}",
+        "{falta de pagamento|falta de pago|faute de paiement|défaut de paiement|mancato pagamento|wegen zahlungsverzug|за неуплату}",
+        "{assinatura|suscripción|abonnement|подписк*} .. {cancelad*|закончил*|résilié|beendet|gekündigt|terminé}",
+        "{试用|試用|体验|免费试用}* .. {结束|到期|过期|已用完|終了*|切れ*}",
+        "{有料プラン|有料版}* .. {申し込み*|アップグレード*|必要*|移行*}",
+        "{무료 체험|체험 기간|유료 요금제|유료 플랜}*",
+        "{testphase|probezeitraum|testzeitraum|testabo} .. {abgelaufen|beendet|vorbei}",
+        "{période d'essai|essai gratuit} .. {terminé*|expiré*|finie}",
+        "{período de prueba|prueba gratuita|período de teste|teste grátis} .. {terminó|finaliz*|expir*|acabou|terminado|vencid*}",
+        "{пробный период|тестовый период} .. {закончил*|истек*|завершен*}",
         "{guthaben|kredit|kontostand|konto|rechnung|zahlung|abonnement|abo|tarif|lastschrift|kreditkarte} .. {nicht ausreich*|nicht aus|aufgebraucht|leer|überzogen|überfällig|unbezahlt|fehlgeschlagen|abgelaufen|negativ|erschöpft|nicht gedeckt}",
         "guthaben reicht .. nicht",
         "{kein|keine|keinen} {guthaben|kredit|kredite|credits}",
@@ -71,6 +91,8 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["重置", "后恢复", "充足", "会话", "对话", "次日", "明天"]),
     text("core/slots-gone", Family::AccountGone, AuthPermanent, &[
+        "{compte|clé|espace} .. {fermé*|clos|définitivement}",
+        "{konto|zugang} .. dauerhaft",
         "{konto|benutzerkonto|zugang|nutzerkonto|organisation|*schlüssel} .. {gesperrt|deaktiviert|gelöscht|widerrufen|geschlossen}",
         "{compte|clé|organisation} .. {suspendu*|désactivé*|supprimé*|révoqué*|banni*|clôturé*}",
         "{cuenta|clave|organización} .. {suspendid*|desactivad*|eliminad*|revocad*|cancelad*|inhabilitad*}",
@@ -86,6 +108,14 @@ pub(crate) const ROWS: &[Rule] = &[
         "subscription",
     ]),
     text("core/slots-overflow", Family::Overflow, ContextOverflow, &[
+        "{对话|输入|提示词|上下文|文本|消息|内容}{太长|过长|太长了|超长}",
+        "{prompt|entrada|mensaje|mensagem|solicitud|conversación|conversa} {tiene|contiene|usa|tem|contém} .. tokens .. {máximo|límite|limite|permitid*}",
+        "tokens demais",
+        "{контекст*|окно} .. {переполнен*|исчерпан*}",
+        "{токенов|токена} .. {при максимум*|максимум|из допустимых|допустим*}",
+        "demasiados tokens",
+        "zu viele {token|tokens}",
+        "troppi token",
         "{eingabe|prompt|anfrage|nachricht|kontext|verlauf|unterhaltung|gespräch} .. {zu lang|zu groß|überschreitet|länger als|übersteigt|passt nicht}",
         "{eingabe|prompt|anfrage|nachricht|kontext} .. {token|tokens|zeichen} .. {erlaubt|maximal|höchstens|zulässig}",
         "{message|prompt|entrée|requête|contexte|conversation|texte} .. {dépasse|trop long*|trop grand*|trop volumineu*|excède}",
@@ -115,6 +145,12 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["anmelden", "einloggen", "connecter", "reconnecter", "iniciar sesión", "inicie sesión", "fazer login", "войдите", "登录", "ログイン", "로그인", "token", "jeton"]),
     text("core/slots-overloaded", Family::Overloaded, Overloaded, &[
+        "trop de {monde|visiteurs|utilisateurs|connexions}",
+        "{mucho|demasiado|muito|alto} {tráfico|tráfego|volumen|volume}",
+        "{高峰|资源紧张|算力紧张|资源吃紧|请求高峰}*",
+        "{troppo|molto} traffico",
+        "{troppi utenti|troppa richiesta}",
+        "zu viele {nutzer|benutzer|gleichzeitige nutzer}",
         "{großer|großen|hoher|hohen|starker|starken} {andrang*|nachfrage|last|auslastung|zugriffszahlen}",
         "{server|dienst|modell|system} .. {belegt|voll|überfordert|ausgelastet|am limit}",
         "{serveur*|service|modèle|système} .. {saturé*|débordé*|surcharg*|encombré*|occupé*}",
@@ -130,6 +166,15 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["beschreibbar", "connexions simultanées"]),
     text("core/slots-model", Family::Model, ModelNotFound, &[
+        "modell kann {keine|nicht|kein}*",
+        "{no existe|no hay|no se encuentra|no se encontró} .. modelo",
+        "{não existe|não há|não foi encontrado} .. modelo",
+        "{aucun|pas de} modèle",
+        "modelo .. {desativad*|desactivad*|deshabilitad*}",
+        "{нет|не существует|не найден*} .. модел*",
+        "{没有找到|找不到|未找到|不存在|查无} .. 模型",
+        "モデル .. 非対応*",
+        "{kein|keine} modell*",
         "{modell|*modell} .. {nicht gefunden|existiert nicht|nicht verfügbar|nicht zur verfügung|unbekannt|nicht mehr|eingestellt|abgeschaltet|unterstützt keine*|nicht unterstützt}",
         "modell .. unterstützt .. nicht",
         "modèle .. {n'existe pas|introuvable|inconnu|ne prend pas en charge|n'est pas disponible|plus disponible|retiré|supprimé|non supporté|ne supporte pas|n'est plus|abandonné}",
@@ -144,6 +189,14 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["vorübergehend", "temporairement", "momentanément", "temporalmente", "momento", "temporariamente", "временно", "暂时", "稍后", "一時的*", "しばらく", "일시적*", "잠시", "ответ*", "antwort", "réponse", "respuesta", "resposta"]),
     text("core/slots-auth", Family::Auth, Auth, &[
+        "{connexion requise|connectez vous|identifiez vous|authentifiez vous}",
+        "{неверн*|недействительн*|некорректн*} .. {данные|ключ|токен|пароль|логин}",
+        "{认证|鉴权|授权|签名|密钥}* .. {不通过|未通过|不匹配|不一致}",
+        "{bitte|erneut} {anmelden|einloggen}",
+        "{inicie|inicia} sesión",
+        "{faça|fazer} login",
+        "{accedi|effettua l'accesso}",
+        "{войдите|авторизуйтесь}",
         "{schlüssel|*schlüssel|token|zugangsdaten|anmeldung|anmeldedaten|berechtigung|authentifizierung|zugriff} .. {ungültig|unbekannt|nicht bekannt|falsch|abgelaufen|fehlt|fehlen|verweigert|abgelehnt|nicht erkannt|nicht gültig|fehlgeschlagen|nicht akzeptiert}",
         "{clé|jeton|identifiants|authentification|autorisation|accès} .. {invalide*|expiré*|inconnu*|manquant*|refusé*|incorrect*|non reconnu*|introuvable*|échoué*|absent*|pas valide}",
         "{jeton expiré|vous reconnecter}",
@@ -170,6 +223,9 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["muss", "doit", "debe", "deve", "должен", "不能", "不可", "必須", "timeout", "时间", "時間", "시간"]),
     text("core/slots-refusal", Family::Refusal, ContentRefusal, &[
+        "{bloquead*|rechazad*|rejeitad*} .. {filtro|política|políticas|seguridad|segurança|moderación|moderação}",
+        "{bloqué*|refusé*|rejeté*} .. {filtre|modération|politique de|sécurité}",
+        "{blockiert|abgelehnt|zurückgewiesen} .. {sicherheits*|inhalts*|richtlinie*}",
         "{*filter|richtlinie*|nutzungsbedingungen|moderation} .. {abgelehnt|zurückgewiesen|blockiert|verstoß*|verstößt|angeschlagen}",
         "{verstößt|verletzt} .. {richtlinie*|sicherheits*|nutzungsbedingungen|inhalts*|regeln}",
         "{contenu|requête|réponse|demande|message|invite} .. {enfreint|viole|inapproprié*|contraire aux|non conforme*}",
@@ -183,6 +239,9 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["konto", "compte", "cuenta", "conta", "аккаунт*", "账号", "账户", "アカウント", "계정", "频率", "次数", "超出", "超过", "格式", "参数", "schema", "ip"]),
     text("core/slots-timeout", Family::Transport, Timeout, &[
+        "{connexion|requête|appel} .. {a expiré|expirée}",
+        "{conexión|solicitud|petición} .. {expiró|caducó|ha expirado}",
+        "{conexão|requisição} .. {expirou|caiu}",
         "{*zeit|zeitlimit|frist|antwort} .. {überschritten|abgelaufen|nicht rechtzeitig}",
         "{délai|temps} .. {dépassé|écoulé|expiré}",
         "{tiempo|plazo} .. {agotad*|excedid*|superad*|expir*}",

@@ -1,11 +1,8 @@
 //! What went wrong below HTTP, told apart and with its causes.
 
-use failover_provider::FailureCause;
+use failover_provider::{FailureCause, io_code};
 use std::error::Error;
 use std::io;
-
-/// Causes kept, at most.
-const MAX_CAUSES: usize = 25;
 
 /// Where a transport failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,24 +51,13 @@ impl TransportError {
 
     /// Reads the chain of an error. `connecting` says whether a connection was still being made.
     pub fn read(error: &(dyn Error + 'static), connecting: bool) -> Self {
-        let mut this = Self::new(
-            if connecting { TransportErrorKind::Connect } else { TransportErrorKind::Broken },
-            None,
-        );
-        let mut next = Some(error);
-        while let Some(error) = next.filter(|_| this.causes.len() < MAX_CAUSES) {
+        let kind = if connecting { TransportErrorKind::Connect } else { TransportErrorKind::Broken };
+        let mut this = Self::new(kind, None);
+        this.causes = FailureCause::chain(error, |error| {
             let code = this.look_at(error);
-            let mut cause = FailureCause::new(error.to_string());
-            cause.code = code.map(str::to_owned);
-            // A wrapper that prints what it wraps adds nothing.
-            if this.causes.last().is_none_or(|last| last.message != cause.message || cause.code.is_some()) {
-                this.causes.push(cause);
-            }
             this.code = this.code.or(code);
-            // `source` of an `io::Error` passes over the error inside it.
-            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
-        }
+            code
+        });
         this
     }
 
@@ -92,23 +78,8 @@ impl TransportError {
             // The peer closed politely in the middle, which the operating system has no name for.
             return error.is_incomplete_message().then_some("ECONNRESET");
         }
-        error.downcast_ref::<io::Error>().and_then(|error| io_code(error.kind()))
+        io_code(error)
     }
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "an open list: kinds without a name stay without one")]
-fn io_code(kind: io::ErrorKind) -> Option<&'static str> {
-    Some(match kind {
-        io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
-        io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => "ECONNRESET",
-        io::ErrorKind::ConnectionAborted => "ECONNABORTED",
-        io::ErrorKind::BrokenPipe => "EPIPE",
-        io::ErrorKind::TimedOut => "ETIMEDOUT",
-        io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
-        io::ErrorKind::NetworkUnreachable => "ENETUNREACH",
-        io::ErrorKind::AddrNotAvailable => "EADDRNOTAVAIL",
-        _ => return None,
-    })
 }
 
 /// A name that could not be resolved.

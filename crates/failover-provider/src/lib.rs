@@ -5,6 +5,7 @@
 //! everything that classification needs. This crate has no runtime and no HTTP client in its dependencies.
 
 mod adapter;
+mod causes;
 mod chat;
 mod failure;
 mod ids;
@@ -15,6 +16,7 @@ mod reply;
 mod scope;
 
 pub use adapter::{LimitProbe, ProbeError, ProviderAdapter, RefreshError, Reset, TokenRefresher};
+pub use causes::io_code;
 pub use chat::{
     ChatRequest, Effort, Image, ImageSource, Message, Opaque, Origin, Part, ResponseFormat, Role, Tool,
     ToolCall, ToolChoice, ToolResult,

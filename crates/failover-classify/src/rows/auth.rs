@@ -110,6 +110,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "{key|token} is not permitted to",
         "{key|token|login} expired on",
         "no api key {provided|found|supplied|set|configured|for}",
+        "requires an api key",
+        "apikeyenvnotfound",
         "no {auth|authentication|authorization|credentials} {credentials|header|token} .. {found|provided|present}",
         "{missing|without} {api key|authentication|authorization|credentials|bearer|environment variable}",
         "missing environment variable .. key",

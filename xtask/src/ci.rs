@@ -1,14 +1,27 @@
-//! What the pipeline checks: the same at the desk.
+//! What the pipeline checks: the same at the desk. `--full` adds what is too dear for every run.
 
-use crate::run::{Faults, Outcome, cargo, check, watch};
-use crate::{keys, layers, rules, tidy};
-use std::process::{Command, Stdio};
+use crate::run::{Faults, Outcome, cargo, check, has, watch};
+use crate::{keys, layers, outside, rules, tidy};
+use std::process::Command;
 use std::time::Instant;
 
+/// How often a property is tried with `--full`; else 256 times.
+const CASES: &str = "2048";
+/// The features of `failover-clients`, one for each client.
+const CLIENTS: &[&str] = &["async-openai", "aws", "genai", "reqwest", "rig"];
+
 /// Runs every step and stops at the first failure.
-pub(crate) fn main(_args: &[String]) -> Outcome {
+pub(crate) fn main(args: &[String]) -> Outcome {
+    let full = match args {
+        [] => false,
+        [full] if full == "--full" => true,
+        _ => return Err(Faults::one("usage: cargo xtask ci [--full]")),
+    };
     let started = now();
-    step("format", || check(cargo(&["fmt", "--all", "--check"])))?;
+    step("format", || {
+        check(cargo(&["fmt", "--all", "--check"]))?;
+        check(clients(&["fmt"], &["--check"]))
+    })?;
     step("tidy", || tidy::main(&[]))?;
     step("layers", || layers::main(&[]))?;
     step("rules", || rules::main(&["--check".to_owned()]))?;
@@ -27,13 +40,16 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
     })?;
     step("clippy, features off", clippy_features_off)?;
     let mut ran = Counts::default();
-    step("tests", || tests(&mut ran))?;
+    step("tests", || tests(full, &mut ran))?;
     step("doc tests", || doc_tests(&mut ran))?;
     step("docs", || {
-        let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--all-features", "--locked", "--quiet"]);
-        docs.env("RUSTDOCFLAGS", "-Dwarnings");
-        check(docs)
+        documents(cargo(&["doc", "--workspace", "--no-deps", "--all-features", "--locked", "--quiet"]))
     })?;
+    step("outside", || outside::main(&[]))?;
+    if full {
+        step("clients", || clients_with_features(&mut ran))?;
+        step("licenses and sources", denied)?;
+    }
     println!("\nall steps passed in {} s", started.elapsed().as_secs());
     println!("{} passed, {} failed, {} skipped", ran.passed, ran.failed, ran.skipped);
     if ran.passed == 0 { Err(Faults::one("no test ran")) } else { Ok(()) }
@@ -67,17 +83,48 @@ fn clippy_features_off() -> Outcome {
             ["clippy", "--package", &package, "--no-default-features", "--locked", "--", "-D", "warnings"];
         check(cargo(&args))?;
     }
+    check(clients(&["clippy", "--locked"], &["--", "-D", "warnings"]))
+}
+
+/// A command for the crate of the clients, which is no member of the workspace: `-p` does not reach it.
+fn clients(front: &[&str], back: &[&str]) -> Command {
+    let mut command = cargo(front);
+    command.args(["--manifest-path", layers::APART]).args(back);
+    command
+}
+
+/// What that crate is for: every client by itself, then all of them over real sockets.
+fn clients_with_features(ran: &mut Counts) -> Outcome {
+    for feature in CLIENTS {
+        check(clients(&["clippy", "--locked", "--features", feature], &["--", "-D", "warnings"]))?;
+    }
+    let all = ["--all-features", "--locked"];
+    check(clients(&["clippy", "--all-targets"], &[&all[..], &["--", "-D", "warnings"]].concat()))?;
+    watch(clients(&["test"], &all), |line| count(line, ran))?;
+    check(clients(&["run", "--quiet", "--example", "genai_client"], &all))?;
+    documents(clients(&["doc", "--no-deps", "--quiet"], &all))
+}
+
+fn documents(mut command: Command) -> Outcome {
+    command.env("RUSTDOCFLAGS", "-Dwarnings");
+    check(command)
+}
+
+/// Needs cargo-deny, which is no part of the toolchain. Advisories want a network, and are asked for by hand.
+fn denied() -> Outcome {
+    if !has("cargo-deny") {
+        println!("left out: cargo-deny is not installed");
+        return Ok(());
+    }
+    for manifest in ["Cargo.toml", layers::APART] {
+        let place = ["--manifest-path", manifest, "--offline"];
+        check(cargo(&[&["deny"][..], &place, &["check", "bans", "licenses", "sources"]].concat()))?;
+    }
     Ok(())
 }
 
-fn tests(ran: &mut Counts) -> Outcome {
-    let nextest = Command::new("cargo-nextest")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    let mut command = if nextest {
+fn tests(full: bool, ran: &mut Counts) -> Outcome {
+    let mut command = if has("cargo-nextest") {
         cargo(&["nextest", "run", "--workspace", "--all-features", "--locked", "--no-fail-fast"])
     } else {
         cargo(&[
@@ -93,6 +140,9 @@ fn tests(ran: &mut Counts) -> Outcome {
     };
     // A snapshot is accepted by a person, never by a test run.
     command.env("INSTA_UPDATE", "no").env("CARGO_TERM_COLOR", "never");
+    if full {
+        command.env("PROPTEST_CASES", CASES);
+    }
     watch(command, |line| count(line, ran))
 }
 

@@ -80,14 +80,25 @@ struct Dependency {
     kind: Option<String>,
 }
 
-fn metadata() -> Result<Metadata, Faults> {
-    let json = read(cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]))?;
+/// The manifest of the crate that is no member of the workspace, and says why itself.
+pub(crate) const APART: &str = "crates/failover-clients/Cargo.toml";
+
+fn metadata(manifest: &str) -> Result<Metadata, Faults> {
+    let args = ["metadata", "--format-version", "1", "--no-deps", "--locked", "--manifest-path", manifest];
+    let json = read(cargo(&args))?;
     serde_json::from_str(&json).map_err(|error| Faults::one(format!("cargo metadata: {error}")))
+}
+
+/// The workspace's crates, and those apart.
+fn packages() -> Result<Vec<Package>, Faults> {
+    let mut packages = metadata("Cargo.toml")?.packages;
+    packages.extend(metadata(APART)?.packages);
+    Ok(packages)
 }
 
 /// Crates of the workspace that have features, by name.
 pub(crate) fn packages_with_features() -> Result<Vec<String>, Faults> {
-    let packages = metadata()?.packages;
+    let packages = metadata("Cargo.toml")?.packages;
     Ok(packages
         .into_iter()
         .filter(|package| !package.features.is_empty())
@@ -95,9 +106,9 @@ pub(crate) fn packages_with_features() -> Result<Vec<String>, Faults> {
         .collect())
 }
 
-/// Names of all crates of the workspace.
+/// Names of all crates of the repository.
 pub(crate) fn package_names() -> Result<Vec<String>, Faults> {
-    Ok(metadata()?.packages.into_iter().map(|package| package.name).collect())
+    Ok(packages()?.into_iter().map(|package| package.name).collect())
 }
 
 /// Adapters are not listed: a new one changes nothing here.
@@ -112,7 +123,7 @@ fn layer(name: &str) -> Option<u8> {
 
 /// Checks directions and purity.
 pub(crate) fn main(_args: &[String]) -> Outcome {
-    let packages = metadata()?.packages;
+    let packages = packages()?;
     let mut faults = directions(&packages);
     let ours: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     for name in PURE.iter().filter(|name| ours.contains(name)) {

@@ -22,7 +22,11 @@ type Command = fn(&[String]) -> Outcome;
 
 /// One line per command: name, what it does, the function.
 const COMMANDS: &[(&str, &str, Command)] = &[
-    ("ci", "everything the pipeline checks, in order, stopping at the first failure", ci::main),
+    (
+        "ci",
+        "everything the pipeline checks, in order, stopping at the first failure; [--full] what is dear, too",
+        ci::main,
+    ),
     ("tidy", "sizes, module docs, lints, top level, README facts, stray paths", tidy::main),
     ("layers", "crates depend downwards only, and pure crates stay pure", layers::main),
     ("corpus", "run the corpus of provider errors; `add` a case, `diff` against a revision", corpus::main),

@@ -48,6 +48,12 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
+/// Whether a program is installed.
+pub(crate) fn has(program: &str) -> bool {
+    let asked = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    asked.is_ok_and(|status| status.success())
+}
+
 /// Runs a command; its output goes through.
 pub(crate) fn check(mut command: Command) -> Outcome {
     let shown = show(&command);

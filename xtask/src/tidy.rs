@@ -45,9 +45,15 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
         stray(file, &text(file)?, &mut faults);
     }
     for file in files.iter().filter(|file| file.ends_with("/Cargo.toml") && !file.starts_with("fixtures/")) {
-        if !file.ends_with("fuzz/Cargo.toml") && !text(file)?.contains("[lints]\nworkspace = true") {
+        if !file.ends_with("fuzz/Cargo.toml")
+            && file != layers::APART
+            && !text(file)?.contains("[lints]\nworkspace = true")
+        {
             faults.0.push(format!("{file}: lacks `[lints] workspace = true`"));
         }
+    }
+    if !text(layers::APART)?.contains(&lints(&text("Cargo.toml")?)) {
+        faults.0.push(format!("{}: its lints are not those of the workspace", layers::APART));
     }
     let is_page = |file: &str| file.rsplit('.').next() == Some("md") && !file.starts_with("fixtures/");
     for file in files.iter().filter(|file| is_page(file)) {
@@ -101,6 +107,22 @@ fn stray(file: &str, source: &str, faults: &mut Faults) {
             faults.0.push(format!("{file}:{}: a path of somebody's machine", at + 1));
         }
     }
+}
+
+/// The tables of lints that a workspace's manifest holds, as a crate outside of it writes them.
+fn lints(manifest: &str) -> String {
+    let mut inside = false;
+    let mut tables = String::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.starts_with("[workspace.lints");
+        }
+        if inside {
+            tables.push_str(&line.replacen("[workspace.", "[", 1));
+            tables.push('\n');
+        }
+    }
+    tables
 }
 
 /// Links between pages lead somewhere.

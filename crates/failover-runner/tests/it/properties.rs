@@ -140,7 +140,8 @@ fn check(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    // A multiple, so that a longer run reaches it too.
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     // spec
     #[test]

@@ -191,7 +191,8 @@ fn go(rules: Rules, (on_fallback, steps): (bool, Vec<(Index, Vec<Fate>)>)) -> Re
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    // A multiple, so that a longer run reaches it too.
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     // spec: S-2, S-3, S-4, S-5, S-6, S-11
     #[test]

@@ -1,6 +1,9 @@
 //! Everything durable goes through one narrow trait: get, compare-and-swap, scan, and an optional change feed.
 //!
 //! There is no blind write. A lost swap is an outcome that carries the current value, not an error.
+//!
+//! A store of your own implements [`KeyValue`] and asserts in its tests that `conformance::violations` (feature
+//! `conformance`) comes back empty; `fixtures/outside-store` in the repository is a whole one in one file.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

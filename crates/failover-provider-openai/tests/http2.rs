@@ -15,7 +15,8 @@ use std::sync::Arc;
 use test_case::test_case;
 
 const HEARTBEAT: Bytes = Bytes::from_static(b": ping\n\n");
-const CONTENT: Bytes = Bytes::from_static(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n");
+const CONTENT: Bytes =
+    Bytes::from_static(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n");
 const WHOLE: Bytes = Bytes::from_static(
     b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\n\
       data: [DONE]\n\n",
@@ -74,7 +75,8 @@ async fn what_was_not_looked_at_is_sent_again(step: Http2Step) {
     let adapter = adapter(&upstream);
     let mut config = PolicyConfig::default();
     config.retry_in_place.jitter_ms = 0;
-    let runner = Runner::builder(Classifier::standard().unwrap()).policy(RunPolicy::new(config).unwrap()).build();
+    let runner =
+        Runner::builder(Classifier::standard().unwrap()).policy(RunPolicy::new(config).unwrap()).build();
     let chain = vec![Candidate::new("openai/m".parse().unwrap())];
     let request = ChatRequest::prompt("hi").with_stream(true);
     let (adapter, request) = (&adapter, &request);

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use failover_classify::{AsSignal, Classifier};
 use failover_http::{HyperTransport, TransportConfig};
-use failover_provider::{AttemptFailure, AttemptScope, ChatRequest, ProviderAdapter, Reply};
+use failover_provider::{AttemptFailure, AttemptScope, ChatRequest, Incomplete, ProviderAdapter, Reply};
 use failover_provider_openai::OpenAi;
 use failover_runner::plan::{Candidate, Failed, PolicyConfig, RunPolicy};
 use failover_runner::{Runner, SystemClock};
@@ -55,7 +55,7 @@ async fn failure(step: Http2Step) -> (AttemptFailure, usize) {
 async fn a_farewell_is_a_typed_failure(step: Http2Step, repeatable: bool, received: Option<&str>) {
     let (failure, requests) = failure(step).await;
     assert_eq!(requests, 1, "one attempt");
-    assert_eq!(failure.incomplete.as_ref().map(|incomplete| incomplete.text()).as_deref(), received);
+    assert_eq!(failure.incomplete.as_ref().map(Incomplete::text).as_deref(), received);
     // Whoever had begun to answer has the request, and may have acted on it.
     assert_eq!(failure.status, (!repeatable).then_some(200));
     let classifier = Classifier::standard().unwrap();

@@ -1,6 +1,6 @@
 //! async-openai.
 
-use crate::support::{PATIENCE, below_http, refusals, replay_cases, told, upstream, waits_and_junk};
+use crate::support::{LONG, SHORT, below_http, refusals, replay_cases, told, upstream, waits_and_junk};
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
@@ -12,10 +12,11 @@ use failover_testkit::upstream::{Answer, On};
 use failover_types::FailoverReason;
 use futures_util::StreamExt;
 use serde_json::Value;
+use std::time::Duration;
 
 /// Without the retries that it makes by itself.
-fn client(base: &str) -> Client<OpenAIConfig> {
-    let http = reqwest::Client::builder().retry(reqwest::retry::never()).timeout(PATIENCE).build().unwrap();
+fn client(base: &str, patience: Duration) -> Client<OpenAIConfig> {
+    let http = reqwest::Client::builder().retry(reqwest::retry::never()).timeout(patience).build().unwrap();
     let config = OpenAIConfig::new().with_api_base(base).with_api_key("k");
     Client::with_config(config).with_http_service(ReqwestService::new(http))
 }
@@ -27,13 +28,13 @@ fn request(stream: bool) -> CreateChatCompletionRequest {
     request
 }
 
-async fn ask(base: &str) -> ClientError<OpenAIError> {
-    client(base).chat().create(request(false)).await.expect_err("every script is a failure").into()
+async fn ask(base: &str, patience: Duration) -> ClientError<OpenAIError> {
+    client(base, patience).chat().create(request(false)).await.expect_err("every script is a failure").into()
 }
 
 /// The first error of a streamed answer.
-async fn ask_streamed(base: &str) -> ClientError<OpenAIError> {
-    let mut stream = match client(base).chat().create_stream(request(true)).await {
+async fn ask_streamed(base: &str, patience: Duration) -> ClientError<OpenAIError> {
+    let mut stream = match client(base, patience).chat().create_stream(request(true)).await {
         Ok(stream) => stream,
         Err(error) => return error.into(),
     };
@@ -100,13 +101,13 @@ async fn a_stream_that_breaks_or_complains_is_told() {
             Answer::text(["a", "b"]).error_after(1, overloaded).into(),
         ],
     );
-    for reason in [
-        FailoverReason::Timeout,
-        FailoverReason::Timeout,
-        FailoverReason::Timeout,
-        FailoverReason::Overloaded,
+    for (reason, patience) in [
+        (FailoverReason::Timeout, LONG),
+        (FailoverReason::Timeout, LONG),
+        (FailoverReason::Timeout, SHORT),
+        (FailoverReason::Overloaded, LONG),
     ] {
-        let error = ask_streamed(&upstream.base_url()).await;
+        let error = ask_streamed(&upstream.base_url(), patience).await;
         assert_eq!(told(&error).0, reason, "{error:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The AWS SDK, with its client for Bedrock.
 
-use crate::support::{PATIENCE, below_http, replay, told, upstream};
+use crate::support::{LONG, below_http, replay, told, upstream};
 use aws_sdk_bedrockruntime::Client;
 use aws_sdk_bedrockruntime::config::http::HttpResponse;
 use aws_sdk_bedrockruntime::config::retry::RetryConfig;
@@ -16,7 +16,7 @@ use failover_testkit::upstream::{Answer, On, Respond, Step};
 use failover_types::FailoverReason;
 use std::time::Duration;
 
-fn config(base: &str) -> Builder {
+fn config(base: &str, patience: Duration) -> Builder {
     let http = aws_smithy_http_client::Builder::new().build_http();
     Config::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -25,11 +25,11 @@ fn config(base: &str) -> Builder {
         .http_client(http)
         .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
         .retry_config(RetryConfig::disabled())
-        .timeout_config(TimeoutConfig::builder().operation_timeout(PATIENCE).build())
+        .timeout_config(TimeoutConfig::builder().operation_timeout(patience).build())
 }
 
-fn client(base: &str) -> Client {
-    Client::from_conf(config(base).bearer_token(Token::new("k", None)).build())
+fn client(base: &str, patience: Duration) -> Client {
+    Client::from_conf(config(base, patience).bearer_token(Token::new("k", None)).build())
 }
 
 fn hello() -> Message {
@@ -39,8 +39,8 @@ fn hello() -> Message {
 
 type CallError = ClientError<SdkError<ConverseError, HttpResponse>>;
 
-async fn ask(base: &str) -> CallError {
-    let answer = client(base).converse().model_id("m").messages(hello()).send().await;
+async fn ask(base: &str, patience: Duration) -> CallError {
+    let answer = client(base, patience).converse().model_id("m").messages(hello()).send().await;
     answer.expect_err("every script is a failure").into()
 }
 
@@ -66,16 +66,19 @@ async fn the_code_and_the_wait_are_kept_and_broken_json_is_a_failure() {
         .header("retry-after", "7")
         .body(r#"{"message":"Too many requests, please wait before trying again."}"#);
     upstream.script(On::any(), [busy.into(), Step::json(200, r#"{"output":{"message":{"#)]);
-    let busy = ask(&upstream.base_url()).await;
+    let busy = ask(&upstream.base_url(), LONG).await;
     assert_eq!(told(&busy), (FailoverReason::RateLimit, Some(Duration::from_secs(7))));
-    let junk = ask(&upstream.base_url()).await;
+    let junk = ask(&upstream.base_url(), LONG).await;
     // The SDK's own words for it say nothing of why; the next candidate is tried.
     assert_eq!(told(&junk).0, FailoverReason::Unclassified);
 }
 
 /// The error in the middle of a streamed answer.
-async fn broken_stream(base: &str) -> ClientError<SdkError<ConverseStreamOutputError, RawMessage>> {
-    let answer = client(base).converse_stream().model_id("m").messages(hello()).send().await;
+async fn broken_stream(
+    base: &str,
+    patience: Duration,
+) -> ClientError<SdkError<ConverseStreamOutputError, RawMessage>> {
+    let answer = client(base, patience).converse_stream().model_id("m").messages(hello()).send().await;
     let mut stream = answer.expect("it begins well").stream;
     loop {
         match stream.recv().await {
@@ -99,7 +102,7 @@ async fn a_stream_that_breaks_or_complains_is_told() {
         ],
     );
     for reason in [FailoverReason::Timeout, FailoverReason::Timeout, FailoverReason::RateLimit] {
-        let error = broken_stream(&upstream.base_url()).await;
+        let error = broken_stream(&upstream.base_url(), LONG).await;
         assert_eq!(told(&error).0, reason, "{error:?}");
     }
 }
@@ -108,7 +111,7 @@ async fn a_stream_that_breaks_or_complains_is_told() {
 #[tokio::test]
 async fn without_credentials_nothing_is_sent_and_that_is_told() {
     let upstream = upstream().await;
-    let client = Client::from_conf(config(&upstream.base_url()).build());
+    let client = Client::from_conf(config(&upstream.base_url(), LONG).build());
     let error = client.converse().model_id("m").messages(hello()).send().await.unwrap_err();
     assert_eq!(told(&ClientError(error)).0, FailoverReason::Auth);
     assert!(upstream.log().is_empty());

@@ -1,6 +1,6 @@
 //! genai.
 
-use crate::support::{PATIENCE, below_http, replay, told, upstream, waits_and_junk};
+use crate::support::{LONG, SHORT, below_http, replay, told, upstream, waits_and_junk};
 use failover_clients::ClientError;
 use failover_testkit::upstream::{Answer, On};
 use failover_types::FailoverReason;
@@ -11,7 +11,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use std::time::Duration;
 
-fn client(base: &str) -> Client {
+fn client(base: &str, patience: Duration) -> Client {
     let base = format!("{base}/");
     let target = move |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
         let model = ModelIden::new(AdapterKind::OpenAI, target.model.model_name);
@@ -21,18 +21,18 @@ fn client(base: &str) -> Client {
             model,
         })
     };
-    let http = reqwest::Client::builder().retry(reqwest::retry::never()).timeout(PATIENCE).build().unwrap();
+    let http = reqwest::Client::builder().retry(reqwest::retry::never()).timeout(patience).build().unwrap();
     Client::builder().with_reqwest(http).with_service_target_resolver_fn(target).build().unwrap()
 }
 
-async fn ask(base: &str) -> ClientError<genai::Error> {
-    let answer = client(base).exec_chat("m", ChatRequest::from_user("hello"), None).await;
+async fn ask(base: &str, patience: Duration) -> ClientError<genai::Error> {
+    let answer = client(base, patience).exec_chat("m", ChatRequest::from_user("hello"), None).await;
     answer.expect_err("every script is a failure").into()
 }
 
 /// The first error of a streamed answer.
-async fn ask_streamed(base: &str) -> ClientError<genai::Error> {
-    let answer = client(base).exec_chat_stream("m", ChatRequest::from_user("hello"), None).await;
+async fn ask_streamed(base: &str, patience: Duration) -> ClientError<genai::Error> {
+    let answer = client(base, patience).exec_chat_stream("m", ChatRequest::from_user("hello"), None).await;
     let mut stream = match answer {
         Ok(answer) => answer.stream,
         Err(error) => return error.into(),
@@ -84,13 +84,13 @@ async fn a_stream_that_breaks_or_complains_is_told() {
             Answer::text(["a", "b"]).error_after(1, overloaded).into(),
         ],
     );
-    for reason in [
-        FailoverReason::Timeout,
-        FailoverReason::Timeout,
-        FailoverReason::Timeout,
-        FailoverReason::Overloaded,
+    for (reason, patience) in [
+        (FailoverReason::Timeout, LONG),
+        (FailoverReason::Timeout, LONG),
+        (FailoverReason::Timeout, SHORT),
+        (FailoverReason::Overloaded, LONG),
     ] {
-        let error = ask_streamed(&upstream.base_url()).await;
+        let error = ask_streamed(&upstream.base_url(), patience).await;
         assert_eq!(told(&error).0, reason, "{error:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! reqwest.
 
-use crate::support::{PATIENCE, below_http, replay, told, upstream, waits_and_junk};
+use crate::support::{LONG, below_http, replay, told, upstream, waits_and_junk};
 use failover_classify::AsSignal;
 use failover_clients::ClientError;
 use failover_clients::reqwest::{CallError, check};
@@ -10,17 +10,17 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-fn client() -> Client {
-    Client::builder().retry(reqwest::retry::never()).timeout(PATIENCE).build().unwrap()
+fn client(patience: Duration) -> Client {
+    Client::builder().retry(reqwest::retry::never()).timeout(patience).build().unwrap()
 }
 
-async fn call(base: &str) -> Result<Value, CallError> {
-    let request = client().post(format!("{base}/chat/completions")).json(&json!({"model": "m"}));
+async fn call(base: &str, patience: Duration) -> Result<Value, CallError> {
+    let request = client(patience).post(format!("{base}/chat/completions")).json(&json!({"model": "m"}));
     Ok(check(request.send().await?).await?.json().await?)
 }
 
-async fn ask(base: &str) -> CallError {
-    call(base).await.expect_err("every script is a failure")
+async fn ask(base: &str, patience: Duration) -> CallError {
+    call(base, patience).await.expect_err("every script is a failure")
 }
 
 // spec: P-7
@@ -48,7 +48,8 @@ async fn the_wait_is_kept_and_broken_json_is_a_failure() {
 async fn error_for_status_leaves_the_status() {
     let upstream = upstream().await;
     upstream.script(On::any(), [Step::json(402, r#"{"error":{"message":"no credit"}}"#)]);
-    let answer = client().post(format!("{}/chat/completions", upstream.base_url())).body(r#"{"model":"m"}"#);
+    let answer =
+        client(LONG).post(format!("{}/chat/completions", upstream.base_url())).body(r#"{"model":"m"}"#);
     let error = answer.send().await.unwrap().error_for_status().unwrap_err();
     assert_eq!(told(&ClientError(error)).0, FailoverReason::Billing);
 }

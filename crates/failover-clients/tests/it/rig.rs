@@ -1,6 +1,6 @@
 //! rig.
 
-use crate::support::{PATIENCE, below_http, replay, told, upstream, waits_and_junk};
+use crate::support::{LONG, SHORT, below_http, replay, told, upstream, waits_and_junk};
 use failover_clients::ClientError;
 use failover_testkit::upstream::{Answer, On};
 use failover_types::FailoverReason;
@@ -10,20 +10,20 @@ use rig_core::error::ProviderError;
 use rig_core::providers::openai::{OpenAI, OpenAIConfig, Route};
 use std::time::Duration;
 
-fn client(base: &str) -> OpenAI {
-    let http = reqwest::Client::builder().retry(reqwest::retry::never()).timeout(PATIENCE).build().unwrap();
+fn client(base: &str, patience: Duration) -> OpenAI {
+    let http = reqwest::Client::builder().retry(reqwest::retry::never()).timeout(patience).build().unwrap();
     let config = OpenAIConfig::new("k").with_base_url(base).with_route(Route::Chat);
     config.connect(rig_reqwest::ReqwestClient::from(http))
 }
 
-async fn ask(base: &str) -> ClientError<ProviderError> {
-    let answer = client(base).completion("m").call(CompletionRequest::new("hello")).await;
+async fn ask(base: &str, patience: Duration) -> ClientError<ProviderError> {
+    let answer = client(base, patience).completion("m").call(CompletionRequest::new("hello")).await;
     answer.map(drop).expect_err("every script is a failure").into()
 }
 
 /// The first error of a streamed answer.
-async fn ask_streamed(base: &str) -> ClientError<ProviderError> {
-    let mut stream = match client(base).completion("m").stream(CompletionRequest::new("hello")) {
+async fn ask_streamed(base: &str, patience: Duration) -> ClientError<ProviderError> {
+    let mut stream = match client(base, patience).completion("m").stream(CompletionRequest::new("hello")) {
         Ok(stream) => stream,
         Err(error) => return error.into(),
     };
@@ -74,13 +74,13 @@ async fn a_stream_that_breaks_or_complains_is_told() {
             Answer::text(["a", "b"]).error_after(1, overloaded).into(),
         ],
     );
-    for reason in [
-        FailoverReason::Timeout,
-        FailoverReason::Timeout,
-        FailoverReason::Timeout,
-        FailoverReason::Overloaded,
+    for (reason, patience) in [
+        (FailoverReason::Timeout, LONG),
+        (FailoverReason::Timeout, LONG),
+        (FailoverReason::Timeout, SHORT),
+        (FailoverReason::Overloaded, LONG),
     ] {
-        let error = ask_streamed(&upstream.base_url()).await;
+        let error = ask_streamed(&upstream.base_url(), patience).await;
         assert_eq!(told(&error).0, reason, "{error:?}");
     }
 }

@@ -1,14 +1,15 @@
 //! How long classification takes, beside bare scans of the same literals over the same bytes.
 //!
 //! `cargo bench -p failover-classify` first prints one table of medians and ratios, taken in turns in one run, then runs
-//! criterion. `-- --quick` shortens the latter.
+//! criterion. `-- --quick` shortens the latter. `-- work BODY TIMES` does nothing but classify one of the bodies so often,
+//! and `-- work build` builds the classifier, for a tool that counts instructions.
 #![expect(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "benchmark")]
 
 mod bodies;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use bodies::{bodies, signal};
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, criterion_group};
 use failover_classify::Classifier;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -82,5 +83,24 @@ fn bench(c: &mut Criterion) {
     c.bench_function("build", |b| b.iter(|| Classifier::standard().unwrap()));
 }
 
+/// Classifies one body so often, and nothing else.
+fn work(name: &str, times: u32) {
+    let classifier = Classifier::standard().unwrap();
+    for body in bodies().iter().filter(|body| body.name == name) {
+        let signal = signal(body);
+        for _ in 0..times {
+            drop(black_box(classifier.classify(black_box(&signal))));
+        }
+    }
+}
+
 criterion_group!(benches, bench);
-criterion_main!(benches);
+
+fn main() {
+    let mut args = std::env::args().skip_while(|arg| arg != "work").skip(1);
+    if let Some(name) = args.next() {
+        return work(&name, args.next().map_or(1, |times| times.parse().unwrap()));
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

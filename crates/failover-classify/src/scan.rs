@@ -198,6 +198,7 @@ impl Compiled {
     }
 
     /// Keeps a literal, unless a word goes on beyond its end.
+    #[inline]
     fn take(&self, id: u32, end: usize, text: &[u8], found: &mut Found) {
         let Some(literal) = self.literals.get(id as usize) else { return };
         if literal.closed_right && text.get(end).is_some_and(u8::is_ascii_alphanumeric) {

@@ -24,7 +24,7 @@ pub struct Match {
     pub asked: String,
     /// Where that is known from.
     pub source: String,
-    /// What matched, in bytes of the body.
+    /// What matched, in bytes of the body; `None` for headers, status, code, and for what a cause said.
     pub span: Option<(usize, usize)>,
 }
 
@@ -53,8 +53,7 @@ impl Classifier {
             let mut matched = Vec::new();
             for index in (level..levels(signal).count()).chain(0..level) {
                 let reading = self.read(signal, index, scratch);
-                let own_span = |rule: &str| verdict.evidence.rule != rule || level == 0;
-                self.matches(&reading, own_span, &mut matched);
+                self.matches(&reading, index == 0, &mut matched);
             }
             let reading = self.read(signal, level, scratch);
             let codes = reading.fields().codes().map(|(code, _)| redact(code).into_owned()).collect();
@@ -62,9 +61,11 @@ impl Classifier {
         })
     }
 
-    fn matches(&self, reading: &Reading<'_>, has_span: impl Fn(&str) -> bool, matched: &mut Vec<Match>) {
+    /// The matches of one level. Spans are bytes of the signal's body; what a cause said has none.
+    fn matches(&self, reading: &Reading<'_>, is_body: bool, matched: &mut Vec<Match>) {
         for index in 0..self.operators.len() {
-            matched.extend(self.operator_match(reading, index));
+            let found = self.operator_match(reading, index);
+            matched.extend(found.map(|found| Match { span: found.span.filter(|_| is_body), ..found }));
         }
         for (row, span) in reading.candidates().filter_map(|index| self.row(reading, index)) {
             matched.push(Match {
@@ -75,7 +76,7 @@ impl Classifier {
                 scope: row.rule.scope.unwrap_or(row.rule.reason.default_scope()),
                 asked: row.rule.matcher.to_string(),
                 source: row.rule.evidence.to_owned(),
-                span: span.filter(|_| has_span(row.rule.id)).map(|span| reading.view().origins(span)),
+                span: span.filter(|_| is_body).map(|span| reading.view().origins(span)),
             });
         }
     }

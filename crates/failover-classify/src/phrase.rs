@@ -37,11 +37,11 @@ pub(crate) fn parse(phrase: &str) -> Result<Vec<Part>, String> {
                 continue;
             }
             let open = choices.iter().any(|choice| choice.ends_with('*'));
-            parts.push(part(&choices, reach)?);
+            parts.push(part(choices, reach)?);
             reach = if open { TAIL } else { 1 };
             choices = next;
         }
-        parts.push(part(&choices, reach)?);
+        parts.push(part(choices, reach)?);
     }
     Ok(parts)
 }
@@ -103,24 +103,26 @@ fn expand(unit: &str) -> Result<Vec<String>, String> {
     Ok(choices)
 }
 
-fn part(choices: &[String], reach: u32) -> Result<Part, String> {
-    let choices = choices
-        .iter()
-        .map(|choice| {
-            let full = choice.trim();
-            let (full, open_left) = full.strip_prefix('*').map_or((full, false), |text| (text, true));
-            let (full, open_right) = full.strip_suffix('*').map_or((full, false), |text| (text, true));
-            let text = View::normal(full);
-            if text.is_empty() {
-                return Err(format!("empty literal among {choices:?}"));
-            }
-            Ok(Literal { text, open_left, open_right })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+fn part(choices: Vec<String>, reach: u32) -> Result<Part, String> {
+    let choices = choices.into_iter().map(literal).collect::<Result<Vec<_>, _>>()?;
     if choices.is_empty() {
         return Err("empty phrase".to_owned());
     }
     Ok(Part { choices, reach })
+}
+
+fn literal(choice: String) -> Result<Literal, String> {
+    if View::is_normal(&choice) {
+        return Ok(Literal { text: choice, open_left: false, open_right: false });
+    }
+    let full = choice.trim();
+    let (full, open_left) = full.strip_prefix('*').map_or((full, false), |text| (text, true));
+    let (full, open_right) = full.strip_suffix('*').map_or((full, false), |text| (text, true));
+    let text = View::normal(full);
+    if text.is_empty() {
+        return Err(format!("empty literal: {choice:?}"));
+    }
+    Ok(Literal { text, open_left, open_right })
 }
 
 #[cfg(test)]

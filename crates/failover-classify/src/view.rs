@@ -39,19 +39,23 @@ impl View {
     /// The normal form of a phrase of a rule, without a space at its ends.
     pub(crate) fn normal(phrase: &str) -> String {
         let trimmed = phrase.trim();
-        let mut last = b' ';
-        // Nearly all of them are written so.
-        let is_normal = trimmed.bytes().all(|byte| {
-            let is_normal = fold(byte) == byte && is_plain(byte, last);
-            last = byte;
-            is_normal
-        });
-        if is_normal {
+        if Self::is_normal(trimmed) {
             return trimmed.to_owned();
         }
         let mut view = Self::default();
         view.fold(phrase, 0);
         String::from_utf8(view.text).unwrap_or_default().trim().to_owned()
+    }
+
+    /// Whether a text is in its normal form, as nearly all words of rules are written.
+    pub(crate) fn is_normal(text: &str) -> bool {
+        let mut last = b' ';
+        let mut is_normal = true;
+        for &byte in text.as_bytes() {
+            is_normal &= fold(byte) == byte && is_plain(byte, last);
+            last = byte;
+        }
+        is_normal && last != b' '
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -129,6 +129,21 @@ fn chains_are_read_from_the_outside() {
     assert_eq!(reason_of(&Signal::new(Surface::Cancelled).with_body(b"Rate limit reached")), "aborted");
 }
 
+// spec: C-19
+#[test]
+fn what_a_cause_said_has_no_span_in_the_body() {
+    let causes = [Cause::new("upstream said: rate limit exceeded"), Cause::new("429 Too Many Requests")];
+    for body in ["是指", "outer error: connection reset by peer", "Rate limit exceeded"] {
+        let rules = [OperatorRule::new("own", FailoverReason::RateLimit).with_contains("many requests")];
+        let classifier = Classifier::standard().unwrap().with_operator_rules(&rules).unwrap();
+        let explanation = classifier.explain(&Signal::text(body).with_causes(&causes));
+        assert!(explanation.matched.len() > 2, "{body}");
+        for (start, end) in explanation.matched.iter().filter_map(|found| found.span) {
+            assert!(body.get(start..end).is_some(), "{body}: {start}..{end}");
+        }
+    }
+}
+
 // spec: C-20
 #[test_case("usage limit reached|1755615600", None, Some(1_755_615_600_000))]
 #[test_case("Rate limit exceeded. Retrying in 5 seconds (attempt 2/10)", None, None)]

@@ -89,7 +89,7 @@ pub(crate) struct Literal {
     pub(crate) spaced: bool,
     /// It is not of a row.
     pub(crate) word: Option<Word>,
-    /// It is a code of a row, written out in [`Compiled::code_words`].
+    /// It is a code of a row, its words with spaces between them or none.
     pub(crate) is_code: bool,
     /// The phrases that begin with it, in [`Compiled::begins`].
     pub(crate) begins: Slice,
@@ -112,8 +112,6 @@ pub(crate) struct Compiled {
     pub(crate) numbers: Vec<u32>,
     /// How many numbered parts there are.
     pub(crate) part_count: usize,
-    /// Of a literal: codes (of rows) that it is.
-    pub(crate) code_words: FxHashMap<u32, Vec<&'static str>>,
     /// Of each phrase: rows that may win because of it.
     pub(crate) rows_of_phrase: Vec<Vec<u32>>,
     pub(crate) codes: Codes,
@@ -124,9 +122,11 @@ pub(crate) struct Compiled {
     pub(crate) automaton: Automaton,
 }
 
-/// Codes that rows name, each with a number.
+/// Codes that rows name, each with a number. How a code is spelled does not matter: `model_not_found`,
+/// `model-not-found`, `modelNotFound` and `MODEL_NOT_FOUND` are one.
 #[derive(Debug, Default)]
 pub(crate) struct Codes {
+    /// By their letters and digits, in lower case, and their dots.
     exact: FxHashMap<String, u32>,
     /// Codes that end in `*`: how they begin. Sorted when all are known.
     prefixes: Vec<(String, u32)>,
@@ -143,14 +143,14 @@ impl Codes {
         let lower = code.to_ascii_lowercase();
         let known = match lower.strip_suffix('*') {
             Some(prefix) => self.prefixes.iter().find(|(known, _)| known == prefix).map(|(_, id)| *id),
-            None => self.exact.get(&lower).copied(),
+            None => self.exact.get(Joined::of(&lower).as_str()).copied(),
         };
         known.unwrap_or_else(|| {
             let id = self.count;
             self.count += 1;
             match lower.strip_suffix('*') {
                 Some(prefix) => self.prefixes.push((prefix.to_owned(), id)),
-                None => drop(self.exact.insert(lower, id)),
+                None => drop(self.exact.insert(Joined::of(&lower).as_str().to_owned(), id)),
             }
             id
         })
@@ -160,6 +160,23 @@ impl Codes {
         codes.iter().map(|code| self.id(code)).collect()
     }
 
+    /// The code that a value, in lower case, is: as a whole, else what follows its last dot (`err.not_enough_balance`),
+    /// else what stands before its first (`LimitExceeded.Rule7`); with what all errors are called or without.
+    fn exact(&self, value: &str) -> Option<u32> {
+        let known = |value: &str| {
+            let joined = Joined::of(value);
+            let joined = joined.as_str();
+            let bare = || CALLED.iter().find_map(|end| joined.strip_suffix(end));
+            self.exact.get(joined).or_else(|| self.exact.get(bare()?)).copied()
+        };
+        known(value).or_else(|| {
+            let (space, last) = value.rsplit_once('.')?;
+            let first = space.split_once('.').map_or(space, |(first, _)| first);
+            let named = !last.is_empty() && !value.contains([' ', '/']);
+            known(last).or_else(|| known(first)).filter(|_| named)
+        })
+    }
+
     /// The numbers of the codes that a value, in lower case, is.
     pub(crate) fn of<'a>(&'a self, value: &'a str) -> impl Iterator<Item = u32> + 'a {
         let first = value.as_bytes().first();
@@ -167,8 +184,51 @@ impl Codes {
         let alike = self.prefixes.get(from..).unwrap_or_default().iter();
         let alike = alike.take_while(move |(prefix, _)| prefix.as_bytes().first() == first);
         let prefixed = alike.filter(move |(prefix, _)| value.starts_with(prefix.as_str())).map(|(_, id)| *id);
-        self.exact.get(value).copied().into_iter().chain(prefixed)
+        self.exact(value).into_iter().chain(prefixed)
     }
+}
+
+/// What many a code ends with.
+const CALLED: [&str; 2] = ["error", "exception"];
+
+/// A code without what parts its words.
+struct Joined {
+    bytes: [u8; crate::fields::LONGEST],
+    len: usize,
+}
+
+impl Joined {
+    fn of(code: &str) -> Self {
+        let mut joined = Self { bytes: [0; crate::fields::LONGEST], len: 0 };
+        let kept = code.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
+        for (place, byte) in joined.bytes.iter_mut().zip(kept) {
+            *place = byte;
+            joined.len += 1;
+        }
+        joined
+    }
+
+    fn as_str(&self) -> &str {
+        self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+/// The words of a code with spaces between them: `model not found` of `ModelNotFound`.
+fn spaced(code: &str) -> String {
+    let bytes = code.as_bytes();
+    let at = |index: usize| bytes.get(index).copied().unwrap_or_default();
+    let mut words = String::with_capacity(code.len() + 4);
+    for (index, ch) in code.char_indices() {
+        let begins = at(index).is_ascii_uppercase()
+            && index > 0
+            && (at(index - 1).is_ascii_lowercase()
+                || at(index - 1).is_ascii_uppercase() && at(index + 1).is_ascii_lowercase());
+        if begins {
+            words.push(' ');
+        }
+        words.push(ch);
+    }
+    words
 }
 
 /// Collects literals and phrases without repeating them.
@@ -177,7 +237,6 @@ struct Pool {
     /// Of each literal: its text, and whether it may begin inside of a word.
     texts: Vec<(String, bool)>,
     literals: Vec<Literal>,
-    code_words: FxHashMap<u32, Vec<&'static str>>,
     ids: FxHashMap<phrase::Literal, u32>,
     phrases: Vec<Slice>,
     parts: Vec<Part>,
@@ -283,14 +342,13 @@ impl Pool {
         if !is_distinctive(code) {
             return;
         }
-        let text = crate::view::View::normal(code);
-        let id = self.literal(phrase::Literal { text, open_left: false, open_right: false });
-        if let Some(literal) = self.literals.get_mut(id as usize) {
-            literal.is_code = true;
-        }
-        let words = self.code_words.entry(id).or_default();
-        if !words.contains(&code) {
-            words.push(code);
+        let joined: String = code.chars().filter(|ch| !matches!(ch, '_' | '-')).collect();
+        for spelled in [code, &joined, &spaced(code)] {
+            let text = crate::view::View::normal(spelled);
+            let id = self.literal(phrase::Literal { text, open_left: false, open_right: false });
+            if let Some(literal) = self.literals.get_mut(id as usize) {
+                literal.is_code = true;
+            }
         }
     }
 }
@@ -314,12 +372,20 @@ fn side_by_side(mut pairs: Vec<(u32, u32)>) -> (Places, Vec<u32>) {
 
 /// Long, and written as no prose is: with `_` or `.`, or in camel case.
 pub(crate) fn is_distinctive(code: &str) -> bool {
-    let humps = code.as_bytes().windows(2).any(|pair| match pair {
-        [a, b] => a.is_ascii_lowercase() && b.is_ascii_uppercase(),
-        _ => false,
-    });
     let shouting = code.len() >= 5 && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    code.len() >= 8 && !code.ends_with('*') && (humps || code.contains('_') || code.contains('.')) || shouting
+    code.len() >= 8 && !code.ends_with('*') && (humps(code) > 0 || code.contains(['_', '.'])) || shouting
+}
+
+/// Whether a word of a text is written so. A single hump makes a name of a program's own: `rateLimit`.
+pub(crate) fn is_spelled(word: &str) -> bool {
+    let own = word.starts_with(|ch: char| ch.is_ascii_lowercase()) && !word.contains(['_', '.']);
+    is_distinctive(word) && (!own || humps(word) > 1)
+}
+
+/// How often a capital letter follows a small one.
+fn humps(word: &str) -> usize {
+    let hump = |pair: &&[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    word.as_bytes().windows(2).filter(hump).count()
 }
 
 impl Compiled {
@@ -382,7 +448,6 @@ impl Compiled {
             begins,
             numbers,
             part_count: pool.part_numbers.len(),
-            code_words: pool.code_words,
             rows_of_phrase,
             codes: known,
             rows_of_code,

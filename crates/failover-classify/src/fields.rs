@@ -167,7 +167,7 @@ impl Fields {
                 continue;
             }
             match byte {
-                b'4' | b'5' => self.bare_status(text, at),
+                b'4' | b'5' => self.bare_status(view, text, at, source),
                 b'(' | b'[' | b'<' => self.bracketed(text, at),
                 _ => self.pair(view, text, at, source),
             }
@@ -233,7 +233,7 @@ impl Fields {
         }
     }
 
-    fn bare_status(&mut self, text: &[u8], at: usize) {
+    fn bare_status(&mut self, view: &View, text: &[u8], at: usize, source: &Source<'_>) {
         let Some(number) = text.get(at..at + 3).and_then(number3) else { return };
         let before = text.get(..at).unwrap_or_default();
         let after = text.get(at + 3..).unwrap_or_default();
@@ -276,7 +276,8 @@ impl Fields {
         let phrased = || REASON_PHRASES.iter().any(|phrase| starts_with(tail, phrase.as_bytes()));
         let near =
             head.ends_with(b":") || label.len() < head.len() || head.len() == before.len().saturating_sub(1);
-        if titled || bracketed || begins || classed || worded() || near && phrased() {
+        let is_status = titled || bracketed || begins || classed || worded() || near && phrased();
+        if is_status && !is_ticket(view, text, at, source) {
             self.statuses.push(number);
         }
     }
@@ -303,6 +304,21 @@ impl Fields {
         }
         Some(first)
     }
+}
+
+/// `PROJ-429`: the number of a ticket. Only the source knows the hyphen, which the view folds.
+fn is_ticket(view: &View, text: &[u8], at: usize, source: &Source<'_>) -> bool {
+    const OF_STATUSES: [&str; 6] = ["HTTP", "ERROR", "CODE", "STATUS", "ERR", "E"];
+    /// No project's key is longer.
+    const KEY: usize = 12;
+    if at.checked_sub(1).and_then(|before| text.get(before)) != Some(&b' ') {
+        return false;
+    }
+    let (start, end) = view.origins((at.saturating_sub(KEY), at));
+    let before = source.cut(start, end);
+    let Some(before) = before.strip_suffix('-') else { return false };
+    let key = before.rsplit(|ch: char| !ch.is_ascii_alphanumeric()).next().unwrap_or_default();
+    key.len() > 1 && key.bytes().all(|byte| byte.is_ascii_uppercase()) && !OF_STATUSES.contains(&key)
 }
 
 /// Beside these bytes codes and statuses stand.

@@ -44,6 +44,8 @@ pub(crate) fn is_record(text: &str) -> bool {
         || is_data(text)
         || is_title(line)
         || is_explained(line)
+        || is_warning(line)
+        || is_sheet(line)
         || is_code(text)
 }
 
@@ -184,7 +186,7 @@ fn is_commit(line: &str) -> bool {
         }
         return !reports(rest);
     }
-    if starts_with_any(rest, MERGES) {
+    if starts_with_any(rest, MERGES) || is_logged(rest) {
         return true;
     }
     let word = rest.len() - rest.trim_start_matches(|ch: char| ch.is_ascii_lowercase()).len();
@@ -207,6 +209,15 @@ fn is_commit(line: &str) -> bool {
         .and_then(|rest| rest.rsplit_once(" (#"))
         .is_some_and(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
     numbered || is_change(rest)
+}
+
+/// `commit 1a2b3c4…`, `stash@{0}: …`: how lists of commits and of what is put aside begin.
+fn is_logged(line: &str) -> bool {
+    line.starts_with("stash@{")
+        || line.strip_prefix("commit ").and_then(|rest| rest.split(' ').next()).is_some_and(|hash| {
+            (7..=64).contains(&hash.len())
+                && hash.bytes().all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+        })
 }
 
 /// `Add backoff for 429 responses`: a short imperative about a program, without a full stop and without anybody
@@ -559,6 +570,38 @@ fn is_explained(line: &str) -> bool {
     digits == 3 && MEANS.iter().any(|word| line.get(..near).is_some_and(|front| front.contains(word)))
 }
 
+/// `DeprecationWarning: …`, `lib.py:12: FutureWarning: …`: what a library says while the call goes on.
+fn is_warning(line: &str) -> bool {
+    const CLASSES: [&str; 6] = [
+        "DeprecationWarning: ",
+        "FutureWarning: ",
+        "PendingDeprecationWarning: ",
+        "ExperimentalWarning: ",
+        "ResourceWarning: ",
+        "LangChainDeprecationWarning: ",
+    ];
+    CLASSES.iter().any(|class| {
+        line.split_once(class).is_some_and(|(before, _)| {
+            before.is_empty() || before.ends_with(": ") || before.ends_with("] ") || before.ends_with(") ")
+        })
+    })
+}
+
+/// `Tokens per minute (TPM) = 75,000; Requests per minute (RPM) = 75`: names of limits and their values, no use of them.
+fn is_sheet(line: &str) -> bool {
+    const USED: [&str; 8] =
+        ["used", "current", "requested", "actual", "observed", "got", "remaining", "exceed"];
+    let values = line.split(';').filter(|item| {
+        item.split_once(" = ").is_some_and(|(name, value)| {
+            let name = name.rsplit(':').next().unwrap_or_default();
+            value.trim_start().starts_with(|ch: char| ch.is_ascii_digit())
+                && name.contains(' ')
+                && !USED.iter().any(|word| starts(name.trim_start(), word))
+        })
+    });
+    values.count() >= 2 && !holds(line, "error") && !holds(line, "exceeded")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -579,6 +622,9 @@ mod tests {
             "src/lib.rs:42:        Err(Error::RateLimited) => retry(),",
             "INFO server: rate limiter enabled",
             "Treat 529 as overloaded",
+            "commit 5031f4290c5d2b71\nAuthor: Dev <dev@example.org>\n\n    Treat insufficient_quota as billing",
+            "sdk.py:88: DeprecationWarning: The model 'x' is deprecated and will reach end-of-life soon.",
+            "Defaults: tokens per minute (TPM) = 60,000; requests per minute (RPM) = 500",
             "Drop retries on 401 from the gateway",
             " id  | tenant | used\n-----+--------+------\n 429 | acme   |  503\n(1 row)",
             "2026-11-30 11:02:19.429 UTC [503] FATAL:  sorry, too many clients already",
@@ -628,6 +674,11 @@ mod tests {
             "\"Insufficient balance,\" the machine read, and she laughed.",
             "Hi, since last week I get 429 rate limit, so I waited an hour and tried again.",
             "How to Fix 'No Healthy Upstream' Quickly",
+            "A customer reads \"invalid api key\" on our page. Which component prints that?",
+            "« Solde insuffisant », murmura la machine.",
+            "Hello all, invoice #40290 is overdue; please pay it this week. Best, Accounting",
+            "When users hit rate limits (429), they get a generic error.",
+            "この関数は、レート制限に達した場合の動作を調べるためのものです。",
         ] {
             assert!(is_speech(text) && !reports(text), "{text}");
         }

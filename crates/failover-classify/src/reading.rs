@@ -1,6 +1,6 @@
 //! One level of a signal, read: what rows are held against.
 
-use crate::compile::{Compiled, Row};
+use crate::compile::{Compiled, Row, is_spelled};
 use crate::facts;
 use crate::fields::{self, Fields};
 use crate::lower::Lower;
@@ -176,7 +176,7 @@ impl Compiled {
         scratch.fields.read(&scratch.view, &source);
         self.scan(&scratch.view, &source, &mut scratch.found);
         facts::squeeze(scratch.view.bytes(), scratch.found.heard.answer, &mut scratch.squeezed);
-        self.bare_codes(&source, scratch);
+        bare_codes(&source, scratch);
         self.mark_codes(&signal, scratch);
         self.mark_rows(scratch);
         let own = signal.code.and_then(|code| code.parse().ok()).filter(|code| (400..600).contains(code));
@@ -196,22 +196,6 @@ impl Compiled {
             prose: OnceCell::new(),
             empty_answer: OnceCell::new(),
             plain: OnceCell::new(),
-        }
-    }
-
-    /// Codes that cannot be ordinary words count wherever they stand.
-    fn bare_codes(&self, source: &Source<'_>, scratch: &mut Scratch) {
-        scratch.found.codes.sort_unstable_by_key(|hit| (hit.literal, hit.start));
-        for hit in &scratch.found.codes {
-            let span = (hit.start as usize, hit.end as usize);
-            let (start, end) = scratch.view.origins(span);
-            let around = source.cut(start.saturating_sub(1), end + 1);
-            // The view folds `_` and `-`: only the source knows whether the word really ends here.
-            for word in self.code_words.get(&hit.literal).into_iter().flatten() {
-                if stands_alone(around, word) {
-                    scratch.fields.code(word, span);
-                }
-            }
         }
     }
 
@@ -253,6 +237,20 @@ impl Compiled {
     }
 }
 
+/// Codes that cannot be ordinary words count wherever they stand.
+fn bare_codes(source: &Source<'_>, scratch: &mut Scratch) {
+    scratch.found.codes.sort_unstable_by_key(|hit| (hit.literal, hit.start));
+    for hit in &scratch.found.codes {
+        let span = (hit.start as usize, hit.end as usize);
+        let (start, end) = scratch.view.origins(span);
+        let (word, around) = (source.cut(start, end), source.cut(start.saturating_sub(1), end + 2));
+        // The view folds `_` and `-`: only the source knows how the word is written, and whether it ends here.
+        if !word.contains(' ') && is_spelled(word) && stands_alone(around, word) {
+            scratch.fields.code(word, span);
+        }
+    }
+}
+
 /// Headers that carry a code.
 fn header_codes<'a>(signal: &Signal<'a>) -> impl Iterator<Item = &'a str> {
     const NAMES: [&str; 4] = ["x-amzn-errortype", "x-ms-error-code", "x-error-code", "grpc-status"];
@@ -263,11 +261,15 @@ fn header_codes<'a>(signal: &Signal<'a>) -> impl Iterator<Item = &'a str> {
         .filter_map(|(_, value)| value.split([':', ',']).next().map(str::trim))
 }
 
-/// Whether `word` stands in `around`, written exactly so, with no letter, digit, `_` or `-` beside it.
+/// Whether `word` stands in `around`, written exactly so, with no letter, digit, `_` or `-` beside it, and no dot that
+/// a longer code goes on behind.
 fn stands_alone(around: &str, word: &str) -> bool {
     let (around, word) = (around.as_bytes(), word.as_bytes());
     let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let Some(at) = around.windows(word.len()).position(|window| window == word) else { return false };
     let before = at.checked_sub(1).and_then(|before| around.get(before));
-    !before.is_some_and(joins) && !around.get(at + word.len()).is_some_and(joins)
+    let after = around.get(at + word.len()..).unwrap_or_default();
+    let goes_on =
+        after.first().is_some_and(joins) || after.first() == Some(&b'.') && after.get(1).is_some_and(joins);
+    !before.is_some_and(joins) && !goes_on
 }

@@ -41,10 +41,19 @@ pub(super) fn is_question(line: &str) -> bool {
     let asked = line.ends_with('?') || line.ends_with('？');
     asked
         && (starts_with_any(line, ASKS)
+            || is_asked_last(line)
             || starts_lower(line, ASKED_ABROAD)
             || ASKED.iter().any(|word| line.contains(word)))
         || CHINESE.iter().any(|start| line.starts_with(start))
         || starts(line, "question:")
+}
+
+/// A text that tells something first and asks then: `It says "invalid key". Which part prints that?`
+fn is_asked_last(line: &str) -> bool {
+    const ASKS: [&str; 7] = ["which ", "why ", "how ", "what ", "who ", "where ", "when "];
+    let after = [". ", "! ", "; "].iter().filter_map(|end| line.rsplit_once(end));
+    let last = after.map(|(_, rest)| rest).min_by_key(|rest| rest.len());
+    last.is_some_and(|last| starts_with_any(last, &ASKS))
 }
 
 /// A title, a heading of a list, a note to oneself, a release's notes.
@@ -78,6 +87,21 @@ pub(super) fn is_note(line: &str) -> bool {
         "[rfc]",
         "[discussion",
         "error codes:",
+        "**root cause",
+        "**cause",
+        "**fix",
+        "**summary",
+        "**problem",
+        "**根因",
+        "**原因",
+        "**问题",
+        "**修复",
+        "**结论",
+        "根因：",
+        "根因分析",
+        "问题原因",
+        "修复方案",
+        "修复说明",
         "deprecated:",
         "see the ",
         "see also",
@@ -222,11 +246,45 @@ pub(super) fn is_narrative(text: &str) -> bool {
             text.split_once(end).is_some_and(|(_, rest)| rest.starts_with(|ch: char| ch.is_ascii_lowercase()))
         });
     let greeted = starts_lower(text, GREETS);
+    let signed = greeted && SIGNED.iter().any(|end| text.contains(end));
     !starts_with_any(text, APOLOGIES)
         && (quoted
+            || signed
+            || is_spoken(text)
             || told && words().count() >= 8
             || own >= 1 && greeted
             || own >= 2 && words().count() >= 12)
+}
+
+/// How a mail ends.
+const SIGNED: [&str; 12] = [
+    "Best, ",
+    "Best,\n",
+    "Best regards",
+    "Kind regards",
+    "Regards,",
+    "Cheers,",
+    "Thanks,",
+    "Sincerely",
+    "Viele Grüße",
+    "Cordialement",
+    "Saludos",
+    "С уважением",
+];
+
+/// Speech of a story in the quotation marks of other languages, and who says it: `« … », dit-elle`, `„…“, sagte er`.
+fn is_spoken(text: &str) -> bool {
+    const MARKS: [(char, char); 3] = [('«', '»'), ('„', '“'), ('»', '«')];
+    MARKS.iter().any(|(open, close)| {
+        let inner = text.strip_prefix(*open);
+        inner.and_then(|inner| inner.split_once(*close)).is_some_and(|(_, rest)| {
+            let rest = rest.trim_start_matches([' ', '\u{a0}']);
+            rest.strip_prefix(',').is_some_and(|rest| {
+                let word = rest.trim_start_matches([' ', '—', '–']);
+                word.starts_with(char::is_lowercase)
+            })
+        })
+    })
 }
 
 /// `text` without `start` at its front, without regard to case in any alphabet; `start` is lower case.
@@ -254,7 +312,7 @@ pub(super) fn is_treatise(line: &str) -> bool {
 
 /// A text that speaks of an error by its name or its wording: `The "Server is busy" message means …`, `If you see …`.
 pub(super) fn is_mention(line: &str) -> bool {
-    if starts_lower(line, IF) || REPORTED.iter().any(|word| line.contains(word)) {
+    if starts_lower(line, IF) || is_case(line) || REPORTED.iter().any(|word| line.contains(word)) {
         return true;
     }
     // A quotation, what it is, and what it does.
@@ -273,12 +331,32 @@ pub(super) fn is_mention(line: &str) -> bool {
     })
 }
 
+/// `When a node hits a rate limit, …`: what happens whenever it does, not that it did.
+fn is_case(line: &str) -> bool {
+    const MEETS: [&str; 7] =
+        [" hits ", " hit ", " receives ", " receive ", " gets a ", " encounters ", " runs into "];
+    let near = line.get(..crate::facts::floor(line, 64)).unwrap_or_default();
+    (starts(line, "when a") || starts(line, "when the ") || starts(line, "when users "))
+        && MEETS.iter().any(|verb| near.contains(verb))
+}
+
 /// Somebody who asks a model for something: `Please translate …`, `請幫我…`, `…説明してください`.
 pub(super) fn is_task(line: &str) -> bool {
     let rest = TASK_OPENINGS.iter().find_map(|opening| after(line, opening)).unwrap_or(line);
     starts_lower(rest, TASKS)
+        || is_edit(line)
         || TASK_PARTS.iter().any(|part| line.contains(part))
         || TASK_ENDS.iter().any(|end| line.trim_end_matches(['。', '.', '！', '!']).ends_with(end))
+}
+
+/// `Rename A to B everywhere.`: what a program's text is changed to, as a sentence.
+fn is_edit(line: &str) -> bool {
+    const VERBS: [&str; 5] = ["rename ", "replace ", "change ", "convert ", "move "];
+    const ASKED: [&str; 3] = ["your ", "please ", "failed"];
+    starts_with_any(line, &VERBS)
+        && (line.contains(" to ") || line.contains(" with ") || line.contains(" into "))
+        && !line.contains(": ")
+        && !ASKED.iter().any(|word| line.contains(word))
 }
 
 /// Somebody who speaks of himself in another language than English, and does not refuse.

@@ -284,7 +284,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "地区不支持",
     ])
     .scope(Scope::Provider)
-    .none(&["llms", "models", "model is not available in", "this model", "billing account", "model .. not available in your"]),
+    .none(&["llms", "models {are|is|not|that|in|from|from*}", "model is not available in", "this model", "billing account", "model .. not available in your"]),
     auth("core/auth-header", &["x api key", "authorization header", "bearer token", "api key header", "api key prefix"])
         .status(StatusSet::OneOf(&[400, 422]))
         .facts(&[Fact::Short])

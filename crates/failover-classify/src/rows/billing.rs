@@ -10,6 +10,10 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/billing-balance", &[
+        "{resource pack|resource package|resource packs|token pack|token package|prepaid pack|prepaid package|free pack|quota pack|credit pack|data pack|usage pack} .. {exhausted|used up|depleted|run out|ran out|expired|insufficient|consumed|has no}",
+        "{資源包|资源包|套餐包|流量包|次数包}{|已|余量|余额|額度|额度}{用尽|耗尽|用完|不足|已用完|已耗尽|用盡|耗盡|过期|過期}*",
+        "{餘額|額度|帳戶餘額|點數}{不足|已用完|已耗盡|用盡}",
+        "{帳戶|帳號}{欠費|已欠費}",
         "insufficient {balance|account balance|credit|credits|funds|fund|user balance|usd|diem|api credits|wallet balance|account credits|prepaid*|token balance|points}",
         "insufficient .. {balance|credits|credit|funds}",
         "{balance|credit|credits|account balance|credit balance|wallet|wallet balance|funds} {is|are|was|too|has been|have been} .. {insufficient|too low|low|not enough|exhausted|depleted|empty|used up|negative|zero|below|expired}",
@@ -48,7 +52,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "out of extra usage",
         "credits are required",
     ])
-    .none(&["add your own key", "in flight requests", "the vendor's api", "resets .. {am|pm}", "rate limit of 60", "shared pool"]),
+    .none(&["{servers|service|models|model|system} {are|is} currently overloaded", "add your own key", "in flight requests", "the vendor's api", "resets .. {am|pm}", "rate limit of 60", "shared pool"]),
     row("core/billing-payment", &[
         "payment {required|is required|method|failed|declined|overdue|past due|has failed|error|needed|instrument}",
         "402 payment",

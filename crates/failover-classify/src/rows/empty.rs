@@ -15,6 +15,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "no error details available",
     ]),
     row("core/empty-words", &[
+        "quick accessor requires .. {part|candidate|candidates}",
+        "{valid part|candidates|parts} .. {none were returned|none was returned|none are present}",
+        "{returned|produced|generated|contains|contained} no {text|tool call|part|parts|candidate} {and|,|or} {no |}{tool call|tool calls|text|reasoning|content}*",
         "empty {response|stream|stop|completion|output|message|content|reply|answer|result|choices|response text|assistant message|model response|text response|response body|candidates|candidate|generation|turn}",
         "{response|stream|output|completion|content|reply|candidates|candidate|choices|body|message|result} {was|is|were|came back|returned|are} {empty|blank|null|missing}",
         "returned {nothing|no content|no text|no output|an empty|empty|no response|no choices|no candidates|no message|no completion|no result|no data|no tokens|null}",

@@ -29,6 +29,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "{could not|cannot|can't|failed to|unable to|timed out while|timeout} {acquire|acquiring|obtain|get|take|waiting for|wait for} .. {lock|mutex|lease|semaphore}",
         "{holds|hold|holding|owns} the {session |file |state |store |workspace |write |agent |}lock",
         "lock {timeout|acquisition|held by|contention|wait timeout|is held|busy}",
+        "{file lock|lock file|lockfile|lock|advisory lock|pid file|pidfile} .. {could not be acquired|cannot be acquired|can't be acquired|was not acquired|could not be obtained|already held|is already held|already taken|is held by|already exists}",
+        "filelock.*",
+        "portalocker.*",
+        "{flock|fcntl|lockf|msvcrt.locking} .. {failed|would block|unavailable|timed out}",
+        "lockerror",
+        "already locked by",
         "another .. {is|are} already {running|active|open|listening|started}",
         "already running (pid*",
         "another {process|instance|session|agent|turn|run} {is|already|has} .. {running|using|active|in progress|lock|holds|locked|using it}",
@@ -109,6 +115,16 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["connection {refused|reset}", "(os error 54)", "(os error 61)", "(os error 104)", "(os error 110)", "(os error 111)", "(os error 10054)", "(os error 10060)", "(os error 10061)", "llama server process", "llama runner process", "tcp connect error", "dns error", "os error 32", "model", "timed out"])
     .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport]),
+    // Rights and states of files, which a provider never speaks of.
+    machine("core/local-paths", &[
+        "permissionerror: [errno *",
+        "{permissionerror|fileexistserror|filenotfounderror|isadirectoryerror|notadirectoryerror|blockingioerror}: *",
+        "[errno {1|2|11|13|16|17|20|21|24|26|27|28|30|35|36|39|122}]",
+        "{permission denied|access is denied|access denied|operation not permitted|file exists|is a directory|not a directory|directory not empty|read only file system}{:|} {'|\"|`|open |mkdir |rename |unlink |}{/home/|/users/|/var/|/tmp/|/etc/|/root/|/opt/|/usr/|/srv/|/mnt/|/data/|/app/|/workspace/|/private/|~/|./|c:\\\\|d:\\\\|c:/}*",
+        "{open|mkdir|unlink|rename|mkstemp|chmod|remove|stat|lstat|openat|createfile|write|read} {/home/|/users/|/var/|/tmp/|/etc/|/root/|/opt/|/usr/|/srv/|/mnt/|/data/|/app/|/workspace/|/private/|~/|./|c:\\\\|d:\\\\|c:/}* .. {permission denied|access is denied|operation not permitted|read only file system|file exists|no such file|is a directory|not a directory|being used by another process}",
+    ])
+    .none(&["{http|https} 4*", "connection refused", "connect: *"])
+    .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport]),
     // How shells name the program that they miss.
     machine("core/local-shell", &[
         "{sh|bash|zsh|dash|ash|ksh}: {1|2|3|4|5|6|7|8|9|10|line *}: .. {not found|permission denied|no such file or directory}",
@@ -184,6 +200,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "canceled",
         "turn aborted",
     ])
-    .none(&["backenderror", "subscription", "plan", "no error", "build aborted", "transaction aborted", "timeout"]),
+    .none(&["aborted=false", "{aborted|cancelled|canceled|interrupted} false", "{aborted|cancelled|canceled|interrupted}: false", "{aborted|cancelled|canceled|interrupted}=false", "\"aborted\":false", "\"cancelled\":false", "\"canceled\":false", "\"aborted\": false", "backenderror", "subscription", "plan", "no error", "build aborted", "transaction aborted", "timeout"]),
     Rule::new("core/abort-code", Tier::Message, Family::Abort, Aborted).codes(&["ERR_CANCELED", "ABORT_ERR", "AbortError", "APIUserAbortError", "Canceled", "CANCELLED", "client_cancelled", "turn_detected"]),
 ];

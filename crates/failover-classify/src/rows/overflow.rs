@@ -25,6 +25,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "{input|prompt} length .. {exceed*|exceeds} .. {limit|length|maximum|window|context}",
         "{reduce|shorten|truncate|trim|decrease|shrink} .. {length of the messages|your prompt|the prompt|prompt length|input length|context|the input|your input|the length|length of either|message length|conversation|number of tokens in}",
         "using a shorter prompt",
+        "{inputs|input|input ids|prompt|messages|tokenized input|input tokens} .. must {have|contain|be|not exceed|not have} {less than|fewer than|at most|no more than|shorter than|under|below|not more than|up to|more than|} .. tokens",
+        "{inputs|prompt|input} .. {less|fewer} than .. tokens. given",
         "{bigger|larger|longer} than .. {window|context|maximum}",
         "sent .. tokens but .. only {takes|accepts|supports|allows|handles|has}",
         "{text|payload|prompt|input|body} .. {ceiling|limit|maximum} is .. {mb|kb|tokens|characters}",
@@ -75,6 +77,8 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&[
         "maximum tokens you requested exceeds the model limit",
+        "{invalid|unsupported|out of range} {max tokens|max completion tokens|max output tokens|max new tokens} value",
+        "valid range of {max tokens|max completion tokens|max output tokens|max new tokens}",
         "requested context size too large",
         "model context window too small",
         "max file read token*",
@@ -170,5 +174,5 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["tokens per {minute|min|day}", "acceleration limit", "rate limit error", "too many requests", "call id", "image exceeds", "image too large", "file size", "tool name", "file content"]),
     row("core/overflow-400-length", &["too long", "too many tokens", "token limit", "context length", "context window", "context limit", "max tokens limit"])
         .status(StatusSet::OneOf(&[400, 413, 422]))
-        .none(&["call id", "name", "tool", "output token", "max tokens is too large", "string too long", "rate", "per minute"]),
+        .none(&["call id", "name", "tool", "output token", "{max tokens|max completion tokens|max output tokens|max new tokens} value", "valid range of {max tokens|max completion tokens|max output tokens|max new tokens}", "max tokens is too large", "string too long", "rate", "per minute"]),
 ];

@@ -32,7 +32,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "是指",
         "速率限制是",
         "的意思",
-    ]),
+    ])
+    .none(&["so we {paused|suspended|disabled|blocked|stopped|cannot|can't|could not|couldn't|have|had|are|were|refused|rejected|limited}"]),
     Rule::new("core/prose", crate::Tier::Message, Family::NotAFailure, Unclassified)
         .facts(&[Fact::Prose, Fact::NoStatus]),
     row("core/own-fallback", &["llm request failed with an unknown error"])

@@ -1,7 +1,7 @@
 //! A content filter or a policy refused the prompt or the answer.
 
 use super::text;
-use crate::rule::{Family, Rule};
+use crate::rule::{Family, Rule, StatusSet};
 use failover_types::FailoverReason::ContentRefusal;
 
 const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
@@ -23,7 +23,23 @@ pub(crate) const ROWS: &[Rule] = &[
         "finish reason: content filter",
         "content filtering triggered",
         "{due to|because of} content filter*",
+        "{content|prompt|input|output|text} .. {you provided|machine outputted|generated} .. {is|was} blocked",
+        "{content|prompt|input|output|answer|response} .. {was|is|has been|were} {censored|censorship blocked|blocked by censorship}",
+        "blocked by {censorship|the censor*|our censor*}",
     ]),
+    // What the law forbids to say; where only the place is at fault, the words of places come first.
+    row("core/refusal-legal", &[
+        "{content|prompt|input|output|question|answer|topic|text|image}",
+        "censor*",
+        "moderat*",
+        "{sensitive|illegal|unlawful|prohibited|forbidden} {words|word|topic|topics|content|information|information.}",
+        "内容",
+        "敏感",
+        "违规",
+    ])
+    .status(StatusSet::OneOf(&[451]))
+    .none(&["region", "country", "countries", "location", "territory", "content type"])
+    .evidence("https://www.rfc-editor.org/rfc/rfc7725"),
     row("core/refusal-safety", &[
         "rejected as a result of our safety system",
         "rejected by our safety system",

@@ -33,7 +33,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     ("rules", "write docs/rules.md from the rows, or check it with --check", rules::main),
     ("keys", "write docs/config.md from the config's types, or check it with --check", keys::main),
     ("audit", "the report that a reviewer of the classifier reads: [REV] [--text] [--out FILE]", audit::main),
-    ("bench", "measure this machine: `gateway` against a bare proxy and nginx", bench::main),
+    (
+        "bench",
+        "measure this machine: `gateway` against a bare proxy and nginx, `soak` for endurance",
+        bench::main,
+    ),
     ("new", "`new provider NAME` writes an adapter crate; see docs/add-provider.md", new::main),
     (
         "outside",

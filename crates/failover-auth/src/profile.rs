@@ -2,7 +2,7 @@
 
 use crate::UsageStats;
 use failover_types::{Credential, CredentialKind, ProfileId, ProviderId, Timestamp};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A stored profile: what routing needs to know, and its usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ impl ConfiguredProfile {
 /// The stored profiles of an agent, found by id and by provider.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileSet {
-    by_id: HashMap<ProfileId, Profile>,
-    by_provider: HashMap<ProviderId, BTreeSet<ProfileId>>,
+    by_id: BTreeMap<ProfileId, Profile>,
+    by_provider: BTreeMap<ProviderId, BTreeSet<ProfileId>>,
 }
 
 impl ProfileSet {
@@ -119,7 +119,7 @@ impl ProfileSet {
         self.by_provider.get(provider).into_iter().flatten().filter_map(|id| self.by_id.get(id))
     }
 
-    /// Every profile, in no particular order.
+    /// Every profile, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
         self.by_id.values()
     }

@@ -23,8 +23,14 @@ const TAIL_BYTES: u64 = 64 * 1024;
 /// Writes decisions down and hands them on.
 pub(crate) struct Journal {
     path: PathBuf,
-    file: Mutex<Option<File>>,
+    file: Mutex<Option<Open>>,
     next: Option<Arc<dyn DecisionObserver>>,
+}
+
+/// The file, and how long it has become by what was written here.
+struct Open {
+    file: File,
+    bytes: u64,
 }
 
 impl Journal {
@@ -35,19 +41,24 @@ impl Journal {
 
     fn write(&self, line: &[u8]) -> std::io::Result<()> {
         let mut slot = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = slot.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|is| is.len() > MAX_BYTES);
-        if full {
+        if let Some(open) = slot.as_ref().filter(|open| open.bytes > MAX_BYTES) {
+            // Another process may have set it aside already.
+            if open.file.metadata()?.len() == std::fs::metadata(&self.path)?.len() {
+                std::fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
+            }
             *slot = None;
-            std::fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
         }
         if slot.is_none() {
-            *slot = Some(OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?);
+            let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+            let bytes = file.metadata()?.len();
+            *slot = Some(Open { file, bytes });
         }
-        match slot.as_mut() {
+        if let Some(open) = slot.as_mut() {
             // One line is one write, so that lines of several processes do not mix.
-            Some(file) => file.write_all(line),
-            None => Ok(()),
+            open.file.write_all(line)?;
+            open.bytes = open.bytes.saturating_add(line.len() as u64);
         }
+        Ok(())
     }
 }
 

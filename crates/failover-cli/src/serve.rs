@@ -63,7 +63,14 @@ pub(crate) fn run(args: &ServeArgs, out: &mut (impl Write + Send)) -> Result<Exi
     if let Some(name) = &args.new_token {
         return new_token(name, out);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    // On a single core there is nobody to share work with.
+    let alone = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
+    let mut runtime = if alone {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
+    let runtime = runtime
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Busy, format!("cannot start: {error}")))?;

@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
 use failover::types::{Clock, FailoverReason, ModelRef, Timestamp};
 use serde::Serialize;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// How many decisions are kept.
@@ -61,7 +61,7 @@ pub(crate) struct Board {
     also: Option<Arc<dyn DecisionObserver>>,
     metrics: Metrics,
     kept: Mutex<Kept>,
-    known: RwLock<HashMap<ModelRef, Arc<str>>>,
+    known: RwLock<BTreeMap<ModelRef, Arc<str>>>,
     other: Arc<str>,
     none: Arc<str>,
 }

@@ -15,11 +15,9 @@ use failover::types::{AgentId, Clock, Timestamp};
 use failover::{Engine, EngineError, Setup};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Semaphore;
 
-/// Asked once: it is a call into the system.
-static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
 /// What the bodies of all requests together may take: a gigabyte, thirty-two of the longest ones.
 const BODIES_KIB: usize = 1024 * 1024;
 
@@ -80,6 +78,8 @@ struct Inner {
     telemetry: Telemetry,
     draining: AtomicBool,
     begun: Timestamp,
+    /// What the ids of its answers begin with.
+    answers: String,
     last_answer: AtomicU64,
     body_room: Arc<Semaphore>,
 }
@@ -169,6 +169,7 @@ impl GatewayBuilder {
             warnings.push(format!("sessions of an earlier process cannot be looked at: {error}"));
         }
         let inner = Inner {
+            answers: format!("fo{:x}{:x}", clock.now().as_millis(), std::process::id()),
             begun: clock.now(),
             recipe,
             store,
@@ -288,7 +289,7 @@ impl Gateway {
     /// An id that no other answer of this server has.
     pub(crate) fn answer_id(&self) -> String {
         let count = self.0.last_answer.fetch_add(1, Ordering::Relaxed);
-        format!("fo{:x}{:x}{count:06x}", self.0.begun.as_millis(), *PROCESS)
+        format!("{}{count:06x}", self.0.answers)
     }
 
     /// Room for the bodies of requests, a permit a kilobyte.

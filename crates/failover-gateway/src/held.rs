@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use failover::provider::AttemptFailure;
 use failover::runner::{Answer, RunError};
 use failover::types::BoxFuture;
+use http::HeaderMap;
 use std::task::{Context, Poll};
 
 /// A run whose answer is kept.
@@ -56,9 +57,10 @@ impl Held {
         };
         match ended {
             Ok(answer) => {
-                let (_, relay) = asked.relay(answer);
+                let (headers, relay) = asked.relay(answer);
                 self.stage = Stage::Writing(Box::new(relay));
-                self.poll_bytes(cx)
+                tell(&headers, &mut out);
+                Poll::Ready(Some(out.freeze()))
             }
             Err(error) => {
                 let body = asked.failed_late(&error);
@@ -67,4 +69,14 @@ impl Held {
             }
         }
     }
+}
+
+/// The headers that came too late, as comments of the stream: who answered, and why not another one.
+fn tell(headers: &HeaderMap, out: &mut BytesMut) {
+    for (name, value) in headers {
+        for part in [b": ", name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend_from_slice(b"\n");
 }

@@ -2,8 +2,10 @@
 
 use crate::gateway::State;
 use crate::relay::{Piece, Served, events_of};
+use bytes::Bytes;
 use failover::provider::{
-    AttemptFailure, ChatRequest, Dialect, Message, Part, Progress, Reply, ReplyEvent, ReplyStream, Role,
+    AttemptFailure, ChatRequest, Dialect, Message, NativeFrame, Part, Progress, Reply, ReplyEvent,
+    ReplyStream, Role,
 };
 use failover::runner::plan::Visit;
 use failover::types::{BoxFuture, Clock, ProviderId};
@@ -49,7 +51,7 @@ impl Kept {
         let mut bytes = 0_usize;
         while let Some(stream) = kept.tail.as_mut().filter(|_| bytes <= most) {
             let piece = if kept.native {
-                stream.next_frame().await.map(|frame| frame.map(Piece::Native))
+                stream.next_frame().await.map(|frame| frame.map(|frame| Piece::Native(own(frame))))
             } else {
                 stream.next().await.map(|event| event.map(Piece::Event))
             };
@@ -64,6 +66,12 @@ impl Kept {
         }
         Ok(kept)
     }
+}
+
+/// A frame that is kept: as a slice it would keep the buffer that it was read into, which is many times as long.
+fn own(mut frame: NativeFrame) -> NativeFrame {
+    frame.bytes = Bytes::copy_from_slice(&frame.bytes);
+    frame
 }
 
 fn size(piece: &Piece) -> usize {

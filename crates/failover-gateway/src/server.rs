@@ -24,7 +24,6 @@ const PREFACE: &[u8] = b"PRI ";
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Pause after the system had no handle for a connection.
 const NO_HANDLE: Duration = Duration::from_millis(50);
-const MAX_HEADERS: usize = 128;
 const MAX_STREAMS: u32 = 256;
 /// How often a silent HTTP/2 connection is asked whether anybody is there, and how long the answer may take.
 const PING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(20));
@@ -164,7 +163,6 @@ async fn connection(
                     .timer(TokioTimer::new())
                     .header_read_timeout(limits.header)
                     .max_buf_size(limits.header_bytes)
-                    .max_headers(MAX_HEADERS)
                     .serve_connection(io, service)
             );
             tokio::select! {

@@ -2,6 +2,7 @@
 
 use crate::frames::{Frames, Look, Trouble};
 use crate::lines::LineParser;
+use crate::sse::lossy;
 use crate::{Exchange, SseEvent, SseParser};
 use bytes::Bytes;
 use failover_classify::Surface;
@@ -13,6 +14,8 @@ use failover_types::{ProviderId, Timestamp};
 use futures_core::Stream;
 use futures_util::{FutureExt, StreamExt, stream};
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// How long usage and the sentinel are waited for once the finish reason is there.
@@ -182,7 +185,7 @@ fn whole(
     decoder: &mut impl Decode,
     mut answered: Answered,
 ) -> Result<ChatReply, Fault> {
-    let text = String::from_utf8_lossy(body);
+    let text = lossy(body);
     decoder.whole(text.trim_start_matches('\u{feff}').trim(), &mut answered)?;
     // A whole document is its own finish marker.
     let finish = answered.finish.take().unwrap_or(FinishReason::Stop);
@@ -263,11 +266,8 @@ fn read_frames(decoder: &mut impl Decode, bytes: &[u8]) -> Vec<ReplyEvent> {
     answered.ready.into_iter().filter(ReplyEvent::is_content).collect()
 }
 
-fn rest<R: Read>(streaming: Streaming<R>) -> impl Stream<Item = Result<R::Item, AttemptFailure>> + Send {
-    stream::unfold(streaming, |mut streaming| async move {
-        let item = streaming.next().await?;
-        Some((item, streaming))
-    })
+fn rest<R: Read>(mut streaming: Streaming<R>) -> impl Stream<Item = Result<R::Item, AttemptFailure>> + Send {
+    stream::poll_fn(move |cx| streaming.poll_next(cx))
 }
 
 async fn events_reply<D: Decode>(
@@ -437,7 +437,7 @@ impl<R: Read> Streaming<R> {
     async fn begin(&mut self) -> Result<Vec<R::Item>, AttemptFailure> {
         let mut items = Vec::new();
         while !self.content {
-            match self.next().await {
+            match poll_fn(|cx| self.poll_next(cx)).await {
                 Some(item) => items.push(item?),
                 None => return Err(self.empty(None)),
             }
@@ -446,7 +446,7 @@ impl<R: Read> Streaming<R> {
     }
 
     /// The next item; `None` after the last one.
-    async fn next(&mut self) -> Option<Result<R::Item, AttemptFailure>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<R::Item, AttemptFailure>>> {
         loop {
             if let Some(item) = self.reader.pop(&mut self.answered) {
                 if R::is_content(&item) {
@@ -457,14 +457,14 @@ impl<R: Read> Streaming<R> {
                         self.raw = BodyCapture::new();
                     }
                 }
-                return Some(Ok(item));
+                return Poll::Ready(Some(Ok(item)));
             }
             if let Some(failure) = self.failure.take() {
                 self.stage = Stage::Over;
-                return Some(Err(failure));
+                return Poll::Ready(Some(Err(failure)));
             }
             if self.answered.done {
-                return self.finish();
+                return Poll::Ready(self.finish());
             }
             if self.answered.finish.is_some() && matches!(self.stage, Stage::FirstContent | Stage::Content) {
                 self.stage = Stage::Trailer(self.exchange.now().after(GRACE));
@@ -472,12 +472,12 @@ impl<R: Read> Streaming<R> {
             // Only waiting counts: a slow reader does not make the provider late, and heartbeats do not make it early.
             let since = *self.waiting.get_or_insert_with(|| self.exchange.now());
             let chunk = match self.stage {
-                Stage::FirstContent => self.exchange.first_chunk().await,
-                Stage::Content => self.exchange.next_chunk(since).await,
-                Stage::Trailer(until) => Ok(self.exchange.welcome_chunk(until).await),
-                Stage::Over => return None,
+                Stage::FirstContent => self.exchange.poll_first_chunk(cx),
+                Stage::Content => self.exchange.poll_next_chunk(since, cx),
+                Stage::Trailer(until) => self.exchange.poll_welcome_chunk(until, cx).map(Ok),
+                Stage::Over => return Poll::Ready(None),
             };
-            match chunk {
+            match ready!(chunk) {
                 Ok(Some(bytes)) => self.take(bytes),
                 Ok(None) => {
                     let ended = self.reader.end(&mut self.answered);

@@ -6,13 +6,15 @@ use failover_classify::Surface;
 use failover_provider::{
     AttemptFailure, AttemptLimits, AttemptScope, BodyCapture, FailureCause, Limit, Progress,
 };
-use failover_types::{Clock, ProviderId, Secret, Timestamp};
+use failover_types::{BoxFuture, Clock, ProviderId, Secret, Timestamp};
 use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
+use http::HeaderMap;
 use std::fmt;
-use std::future::{Future, pending};
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Longest answer that is read whole, in bytes.
@@ -34,9 +36,10 @@ pub struct Exchange {
     deadline: Option<Timestamp>,
     secrets: Vec<Secret>,
     status: Option<u16>,
-    headers: Vec<(String, String)>,
+    headers: HeaderMap,
     progress: Progress,
     body: Option<ResponseBody>,
+    alarm: Alarm,
 }
 
 impl Exchange {
@@ -50,9 +53,10 @@ impl Exchange {
             deadline: scope.deadline,
             secrets: scope.known_secrets().cloned().collect(),
             status: None,
-            headers: Vec::new(),
+            headers: HeaderMap::new(),
             progress: Progress::NotSent,
             body: None,
+            alarm: Alarm::default(),
         }
     }
 
@@ -71,11 +75,10 @@ impl Exchange {
         request: http::Request<Bytes>,
     ) -> Result<u16, AttemptFailure> {
         let connected = Connected::new();
-        let clock = Arc::clone(&self.clock);
         let mut sending = pin!(transport.send(request, connected.clone()));
-        let connect = self.due(Limit::Connect, self.started);
         let standing = pin!(connected.wait());
-        let early = match until(clock.as_ref(), connect, select(sending.as_mut(), standing)).await {
+        let connect = self.due(Limit::Connect, self.started);
+        let early = match self.until(connect, select(sending.as_mut(), standing)).await {
             Ok(Either::Left((answer, _))) => Some(answer),
             Ok(Either::Right(_)) => None,
             Err(limit) => return Err(self.timed_out(limit)),
@@ -86,18 +89,12 @@ impl Exchange {
         let first_byte = self.due(Limit::FirstByte, self.started);
         let answer = match early {
             Some(answer) => Ok(answer),
-            None => until(clock.as_ref(), first_byte, sending).await,
+            None => self.until(first_byte, sending).await,
         };
         let answer = answer.map_err(|limit| self.timed_out(limit))?;
         let (head, body) = answer.map_err(|error| self.broken(error))?.into_parts();
         self.progress = Progress::Answered;
-        self.headers = head
-            .headers
-            .iter()
-            .map(|(name, value)| {
-                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-            })
-            .collect();
+        self.headers = head.headers;
         self.body = Some(body);
         let status = head.status.as_u16();
         self.status = Some(status);
@@ -106,7 +103,7 @@ impl Exchange {
 
     /// The first header of this name (lower case).
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.headers.get(name)?.to_str().ok()
     }
 
     /// What the clock says.
@@ -150,21 +147,57 @@ impl Exchange {
         self.chunk_until(Some((until, Limit::Idle))).await.ok().flatten()
     }
 
+    /// The future's output, or the limit that ends the wait for it.
+    async fn until<F: Future + Unpin>(&mut self, due: Due, mut future: F) -> Result<F::Output, Limit> {
+        let Self { alarm, clock, .. } = self;
+        poll_fn(|cx| match (Pin::new(&mut future).poll(cx), due) {
+            (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
+            (Poll::Pending, None) => Poll::Pending,
+            (Poll::Pending, Some(due)) => alarm.poll(clock, due, cx).map(|()| Err(due.1)),
+        })
+        .await
+    }
+
     async fn chunk_until(&mut self, due: Due) -> Result<Option<Bytes>, AttemptFailure> {
-        let Some(body) = &mut self.body else { return Ok(None) };
-        let clock = Arc::clone(&self.clock);
-        match until(clock.as_ref(), due, pin!(body.next())).await {
-            Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
-            Ok(None) => {
-                self.body = None;
-                Ok(None)
+        poll_fn(|cx| self.poll_chunk(due, cx)).await
+    }
+
+    /// As [`Exchange::first_chunk`], for who polls.
+    pub(crate) fn poll_first_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Chunk> {
+        self.poll_chunk(self.due(Limit::FirstContent, self.started), cx)
+    }
+
+    /// As [`Exchange::next_chunk`], for who polls.
+    pub(crate) fn poll_next_chunk(&mut self, since: Timestamp, cx: &mut Context<'_>) -> Poll<Chunk> {
+        self.poll_chunk(self.due(Limit::Idle, since), cx)
+    }
+
+    /// As [`Exchange::welcome_chunk`], for who polls.
+    pub(crate) fn poll_welcome_chunk(
+        &mut self,
+        until: Timestamp,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Bytes>> {
+        self.poll_chunk(Some((until, Limit::Idle)), cx).map(|chunk| chunk.ok().flatten())
+    }
+
+    fn poll_chunk(&mut self, due: Due, cx: &mut Context<'_>) -> Poll<Chunk> {
+        let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
+        let chunk = match (body.poll_next_unpin(cx), due) {
+            (Poll::Ready(chunk), _) => chunk,
+            (Poll::Pending, None) => return Poll::Pending,
+            (Poll::Pending, Some(due)) => {
+                return self.alarm.poll(&self.clock, due, cx).map(|()| Err(self.timed_out(due.1)));
             }
-            Ok(Some(Err(error))) => {
-                self.body = None;
-                Err(self.broken(error))
-            }
-            Err(limit) => Err(self.timed_out(limit)),
+        };
+        if let Some(Ok(bytes)) = chunk {
+            return Poll::Ready(Ok(Some(bytes)));
         }
+        self.body = None;
+        Poll::Ready(match chunk {
+            Some(Err(error)) => Err(self.broken(error)),
+            _ => Ok(None),
+        })
     }
 
     /// Reads the body of an error, bounded in bytes and time, after what was read of it already, and makes the
@@ -233,7 +266,7 @@ impl Exchange {
     /// A failure with what is known so far, and this body.
     pub fn failure(&self, surface: Surface, body: &[u8]) -> AttemptFailure {
         let mut failure = AttemptFailure::new(self.provider.clone(), surface)
-            .with_headers(self.headers.clone())
+            .with_headers(texts(&self.headers))
             .with_progress(self.progress)
             .with_body(body);
         if let Some(status) = self.status {
@@ -268,40 +301,71 @@ impl Exchange {
 
     /// When a wait must end, and which limit ends it: the soonest of those that run during it.
     fn due(&self, stage: Limit, since: Timestamp) -> Due {
+        let connect = (self.limits.connect, self.started, Limit::Connect);
         let first_byte = (self.limits.first_byte, self.started, Limit::FirstByte);
         let first_content = (self.limits.first_content, self.started, Limit::FirstContent);
-        let running = match stage {
-            Limit::Connect => {
-                vec![(self.limits.connect, self.started, Limit::Connect), first_byte, first_content]
-            }
-            Limit::FirstByte => vec![first_byte, first_content],
-            Limit::FirstContent => vec![first_content],
-            Limit::Idle => vec![(self.limits.idle, since, Limit::Idle)],
-            Limit::Deadline => Vec::new(),
+        let running: &[_] = match stage {
+            Limit::Connect => &[connect, first_byte, first_content],
+            Limit::FirstByte => &[first_byte, first_content],
+            Limit::FirstContent => &[first_content],
+            Limit::Idle => &[(self.limits.idle, since, Limit::Idle)],
+            Limit::Deadline => &[],
         };
         running
-            .into_iter()
-            .filter_map(|(limit, from, name)| Some((from.after(limit?), name)))
+            .iter()
+            .filter_map(|(limit, from, name)| Some((from.after((*limit)?), *name)))
             .chain(self.deadline.map(|at| (at, Limit::Deadline)))
             .min_by_key(|(at, _)| *at)
     }
 }
 
+/// The headers as failures carry them.
+fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+}
+
+/// When a wait must end, and which limit ends it.
 type Due = Option<(Timestamp, Limit)>;
 
-async fn until<F: Future + Unpin + Send>(clock: &dyn Clock, due: Due, future: F) -> Result<F::Output, Limit> {
-    let alarm = async {
-        match due {
-            Some((at, limit)) => {
-                clock.sleep_until(at).await;
-                limit
+/// Bytes of a body; `None` at its end.
+type Chunk = Result<Option<Bytes>, AttemptFailure>;
+
+/// One timer for all the waits under the same limit. It is left to run out rather than set anew for each piece: pieces
+/// that come in time cost no timer.
+#[derive(Default)]
+struct Alarm(Option<Set>);
+
+struct Set {
+    limit: Limit,
+    at: Timestamp,
+    timer: BoxFuture<'static, ()>,
+}
+
+impl Alarm {
+    /// Ready once `due` is there.
+    fn poll(
+        &mut self,
+        clock: &Arc<dyn Clock>,
+        (due, limit): (Timestamp, Limit),
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        loop {
+            // One that is set for later than this would ring too late.
+            if let Some(set) = self.0.as_mut().filter(|set| set.limit == limit && set.at <= due) {
+                if set.timer.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                let rung = set.at;
+                self.0 = None;
+                if rung >= due {
+                    return Poll::Ready(());
+                }
             }
-            None => pending().await,
+            let clock = Arc::clone(clock);
+            let timer = Box::pin(async move { clock.sleep_until(due).await });
+            self.0 = Some(Set { limit, at: due, timer });
         }
-    };
-    match select(future, pin!(alarm)).await {
-        Either::Left((output, _)) => Ok(output),
-        Either::Right((limit, _)) => Err(limit),
     }
 }
 

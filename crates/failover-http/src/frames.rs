@@ -1,7 +1,7 @@
 //! Whole frames of an event stream, as slices of the bytes that came: for streams that are passed on untouched.
 
 use crate::answer::{Answered, Fault};
-use crate::sse::{EventTooLong, MAX_EVENT_BYTES};
+use crate::sse::{EventTooLong, MAX_EVENT_BYTES, lossy};
 use bytes::{Bytes, BytesMut};
 use failover_provider::{FinishReason, NativeFrame};
 use std::borrow::Cow;
@@ -130,16 +130,20 @@ fn event_of(frame: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let frame = frame.strip_prefix(BYTE_ORDER_MARK).unwrap_or(frame);
     let mut event = Cow::Borrowed("");
     let mut data: Option<Cow<'_, str>> = None;
-    for line in frame.split(|byte| matches!(byte, b'\n' | b'\r')) {
-        let (name, value) = match line.iter().position(|byte| *byte == b':') {
+    let mut rest = frame;
+    while !rest.is_empty() {
+        let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let line = rest.get(..end)?;
+        rest = rest.get(end + 1..).unwrap_or_default();
+        let (name, value) = match memchr::memchr(b':', line) {
             Some(at) => (line.get(..at)?, line.get(at + 1..)?),
             None => (line, &b""[..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"event" => event = String::from_utf8_lossy(value),
+            b"event" => event = lossy(value),
             b"data" => {
-                let value = String::from_utf8_lossy(value);
+                let value = lossy(value);
                 data = Some(match data {
                     None => value,
                     Some(before) => Cow::Owned(format!("{before}\n{value}")),

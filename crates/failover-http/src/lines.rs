@@ -1,6 +1,6 @@
 //! One JSON value a line, without I/O: bytes in, lines out.
 
-use crate::sse::{EventTooLong, MAX_EVENT_BYTES, SseEvent};
+use crate::sse::{EventTooLong, MAX_EVENT_BYTES, SseEvent, lossy};
 use std::collections::VecDeque;
 
 /// Cuts a byte stream into lines. Blank ones are passed over.
@@ -30,7 +30,7 @@ impl LineParser {
 
     /// Takes what there is for a line.
     pub(crate) fn end(&mut self) {
-        let line = String::from_utf8_lossy(&self.line);
+        let line = lossy(&self.line);
         let data = line.trim();
         if !data.is_empty() {
             self.ready.push_back(SseEvent { event: String::new(), data: data.to_owned() });

@@ -1,5 +1,6 @@
 //! Server-sent events, without I/O: bytes in, events out.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Longest event accepted, in bytes: images come inside events, base64 and all.
@@ -15,6 +16,11 @@ pub struct SseEvent {
     pub event: String,
     /// Its data, lines joined by line feeds. Bytes that are no UTF-8 are replaced.
     pub data: String,
+}
+
+/// Bytes as text; what is no UTF-8 is replaced. That is looked for only where the quick check fails.
+pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// An event longer than [`MAX_EVENT_BYTES`].
@@ -56,7 +62,7 @@ impl SseParser {
         if !bytes.is_empty() {
             self.after_cr = false;
         }
-        while let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = bytes.split_at(end);
             self.extend_line(line)?;
             self.take_line();
@@ -131,10 +137,8 @@ impl SseParser {
         let event = std::mem::take(&mut self.event);
         let data = std::mem::take(&mut self.data);
         if std::mem::take(&mut self.has_data) {
-            self.ready.push_back(SseEvent {
-                event: String::from_utf8_lossy(&event).into_owned(),
-                data: String::from_utf8_lossy(&data).into_owned(),
-            });
+            self.ready
+                .push_back(SseEvent { event: lossy(&event).into_owned(), data: lossy(&data).into_owned() });
         }
     }
 }

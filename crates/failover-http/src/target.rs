@@ -8,7 +8,7 @@ use failover_types::ProviderId;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, Uri};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("failover/", env!("CARGO_PKG_VERSION")));
 
@@ -89,7 +89,7 @@ impl TargetConfig {
             Some(transport) => transport,
             None => Arc::new(HyperTransport::new()?),
         };
-        Ok(Target { id, base, headers, transport })
+        Ok(Target { id, base, headers, transport, first: OnceLock::new() })
     }
 }
 
@@ -120,6 +120,8 @@ pub struct Target {
     base: String,
     headers: HeaderMap,
     transport: Arc<dyn Transport>,
+    /// The first path that was asked for, and its address: most adapters know only one.
+    first: OnceLock<(String, Uri)>,
 }
 
 impl Target {
@@ -157,8 +159,12 @@ impl Target {
         scope: &AttemptScope<'_>,
     ) -> Result<Request<Bytes>, AttemptFailure> {
         let enterprise = scope.credential.and_then(|credential| credential.enterprise_url.as_deref());
-        let uri = join(enterprise.unwrap_or(&self.base), path)
-            .ok_or_else(|| self.local("the provider's base URL and the model's name make no address"))?;
+        let uri = match enterprise {
+            Some(base) => join(base, path),
+            None => self.address(path),
+        };
+        let uri =
+            uri.ok_or_else(|| self.local("the provider's base URL and the model's name make no address"))?;
         let mut request = Request::new(body.into());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = uri;
@@ -168,6 +174,15 @@ impl Target {
         headers.insert(USER_AGENT, AGENT);
         headers.extend(self.headers.clone());
         Ok(request)
+    }
+
+    fn address(&self, path: &str) -> Option<Uri> {
+        if let Some((_, uri)) = self.first.get().filter(|(first, _)| first == path) {
+            return Some(uri.clone());
+        }
+        let uri = join(&self.base, path)?;
+        let _ = self.first.set((path.to_owned(), uri.clone()));
+        Some(uri)
     }
 
     /// Puts a key into a header of its own, or a token into `Authorization` where `name` is `None`.

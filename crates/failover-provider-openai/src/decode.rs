@@ -32,15 +32,15 @@ impl Decoder {
         answered.head.id = answered.head.id.take().or_else(|| body.id_text());
         answered.head.model = answered.head.model.take().or(body.model);
         let first = body.choices.unwrap_or_default().into_iter().find(|choice| choice.index == 0);
-        let failed = first.map_or(Ok(()), |choice| self.choice(&choice, answered));
+        let failed = first.map_or(Ok(()), |choice| self.choice(choice, answered));
         if let Some(counts) = body.usage {
             answered.ready.push_back(ReplyEvent::Usage(counts.usage()));
         }
         failed
     }
 
-    fn choice(&mut self, choice: &Choice, answered: &mut Answered) -> Result<(), Fault> {
-        if let Some(delta) = &choice.delta {
+    fn choice(&mut self, choice: Choice, answered: &mut Answered) -> Result<(), Fault> {
+        if let Some(delta) = choice.delta {
             self.delta(delta, &mut answered.ready);
         }
         match choice.finish_reason.as_deref().filter(|word| !word.is_empty()).map(ending) {
@@ -56,7 +56,7 @@ impl Decoder {
         }
     }
 
-    fn delta(&mut self, delta: &Delta, ready: &mut VecDeque<ReplyEvent>) {
+    fn delta(&mut self, mut delta: Delta, ready: &mut VecDeque<ReplyEvent>) {
         let reasoning = delta.reasoning_text();
         if !reasoning.is_empty() {
             if self.returns_reasoning == Some("reasoning_content") {
@@ -69,7 +69,7 @@ impl Decoder {
                 self.remember(item.as_str().to_owned());
             }
         }
-        let text = delta.text();
+        let text = delta.take_text();
         if !text.is_empty() {
             ready.push_back(ReplyEvent::Text(text));
         }

@@ -69,6 +69,107 @@ impl<'de> Visitor<'de> for FilledVisitor {
     }
 }
 
+/// As [`Filled`]; and the text itself, where it stands in the chunk as it is read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content<'a> {
+    filled: bool,
+    text: Option<&'a str>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+        Ok(Content { filled: !text.is_empty(), text: Some(text) })
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+        Ok(Content { filled: !text.is_empty(), text: None })
+    }
+
+    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Content<'de>, E> {
+        Ok(Content { filled: true, text: None })
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Content<'de>, E> {
+        Ok(Content { filled: true, text: None })
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Content<'de>, E> {
+        Ok(Content { filled: true, text: None })
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Content<'de>, E> {
+        Ok(Content { filled: true, text: None })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Content<'de>, A::Error> {
+        FilledVisitor.visit_seq(items).map(|filled| Content { filled, text: None })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Content<'de>, A::Error> {
+        FilledVisitor.visit_map(fields).map(|filled| Content { filled, text: None })
+    }
+}
+
+/// What stands around the text of a chunk that says nothing but text. Most chunks of a stream differ from the one before in
+/// their text only, and say the same then: that is seen without reading them as JSON.
+struct Around {
+    before: Box<str>,
+    after: Box<str>,
+}
+
+impl Around {
+    /// What stands around `text`, which is a part of `data`.
+    fn new(data: &str, text: &str) -> Option<Self> {
+        let from = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
+        let (before, rest) = data.split_at_checked(from)?;
+        let after = rest.strip_prefix(text)?;
+        // Any text may stand between two quotes.
+        let quoted = before.ends_with('"') && after.starts_with('"');
+        quoted.then(|| Self { before: before.into(), after: after.into() })
+    }
+
+    /// The text of another chunk, where it is the same otherwise.
+    fn text<'a>(&self, data: &'a str) -> Option<&'a str> {
+        data.strip_prefix(&*self.before)?.strip_suffix(&*self.after).filter(|text| is_inside_quotes(text))
+    }
+}
+
+/// Whether this may stand between the quotes of a string of JSON. Escapes by number are left to the parser.
+fn is_inside_quotes(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let fits = match byte {
+            b'\\' => {
+                matches!(bytes.next(), Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't'))
+            }
+            b'"' => false,
+            _ => byte >= b' ',
+        };
+        if !fits {
+            return false;
+        }
+    }
+    true
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Chunk<'a> {
@@ -86,7 +187,8 @@ struct Chunk<'a> {
 #[serde(default)]
 struct Choice<'a> {
     index: u32,
-    delta: Option<Delta>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Cow<'a, str>>,
     error: Filled,
@@ -94,8 +196,9 @@ struct Choice<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Delta {
-    content: Filled,
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Content<'a>,
     refusal: Filled,
     reasoning_content: Filled,
     reasoning: Filled,
@@ -105,10 +208,13 @@ struct Delta {
     audio: Filled,
 }
 
-impl Delta {
+impl Delta<'_> {
     fn is_content(&self) -> bool {
+        self.content.filled || self.is_more_than_text()
+    }
+
+    fn is_more_than_text(&self) -> bool {
         [
-            self.content,
             self.refusal,
             self.reasoning_content,
             self.reasoning,
@@ -130,12 +236,14 @@ pub(crate) struct Glancer {
     begun: u64,
     over: u64,
     finish: Option<FinishReason>,
+    /// Of the chunk before, where it said nothing but text.
+    around: Option<Around>,
 }
 
 impl Glancer {
     /// `asked` says that the usage was asked for here, and not by the caller.
     pub(crate) fn new(asked: bool) -> Self {
-        Self { keep_usage: asked, begun: 0, over: 0, finish: None }
+        Self { keep_usage: asked, begun: 0, over: 0, finish: None, around: None }
     }
 
     fn choice(&mut self, choice: &Choice<'_>, answered: &mut Answered) -> Result<bool, Fault> {
@@ -173,6 +281,10 @@ impl Look for Glancer {
         if data.is_empty() {
             return Ok(Glance::Other);
         }
+        if let Some(text) = self.around.as_ref().and_then(|around| around.text(data)) {
+            return Ok(if text.is_empty() { Glance::Other } else { Glance::Content });
+        }
+        self.around = None;
         let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(data) else {
             tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
             return Ok(Glance::Withhold);
@@ -191,6 +303,13 @@ impl Look for Glancer {
         let mut content = false;
         for choice in choices {
             content |= self.choice(choice, answered)?;
+        }
+        if let ([choice], None) = (choices, &chunk.usage)
+            && choice.finish_reason.as_deref().is_none_or(str::is_empty)
+            && let Some(delta) = choice.delta.as_ref().filter(|delta| !delta.is_more_than_text())
+            && let Some(text) = delta.content.text
+        {
+            self.around = Around::new(data, text);
         }
         let counts = chunk.usage.is_some();
         if let Some(counts) = chunk.usage {
@@ -232,6 +351,24 @@ mod tests {
     #[test_case(r#"{"choices":[{"delta":{},"finish_reason":"network_error"}]}"#; "finish word")]
     fn faults(data: &str) {
         assert!(glance(data).is_err());
+    }
+
+    /// What one glancer says of chunks that follow each other is what a fresh one says of each.
+    #[test_case(&["a", "b", "", "\\n", "c\\\"d", "\\u00e9", "e", "\\", "f", "g\",\"x\":\"h", "\u{1}", "é", "\\q", "i"])]
+    fn chunks_that_differ_in_their_text_only_are_seen_as_what_they_are(texts: &[&str]) {
+        let mut glancer = Glancer::new(true);
+        for text in texts {
+            let data = format!(
+                r#"{{"id":"1","choices":[{{"index":0,"delta":{{"content":"{text}"}}}}],"usage":null}}"#
+            );
+            let seen = glancer.look("", &data, &mut Answered::default()).unwrap();
+            assert_eq!(seen, glance(&data).unwrap(), "{data}");
+        }
+        let other = r#"{"id":"1","choices":[{"index":0,"delta":{"content":"i"},"finish_reason":"stop"}]}"#;
+        let mut answered = Answered::default();
+        glancer.look("", other, &mut answered).unwrap();
+        assert_eq!(answered.finish, Some(FinishReason::Stop));
+        assert!(glancer.around.is_none());
     }
 
     #[test]

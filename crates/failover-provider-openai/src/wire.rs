@@ -1,7 +1,9 @@
 //! What servers send: read leniently, because every one of them differs somewhere.
 
 use failover_provider::{FinishReason, Json, Usage};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 
 /// A whole answer, or a chunk of one.
 #[derive(Debug, Default, Deserialize)]
@@ -27,7 +29,7 @@ pub(crate) struct Choice {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Delta {
-    pub(crate) content: Option<Json>,
+    pub(crate) content: Option<Content>,
     pub(crate) refusal: Option<String>,
     pub(crate) reasoning_content: Option<String>,
     pub(crate) reasoning: Option<String>,
@@ -72,6 +74,68 @@ struct ContentPart {
     text: Option<String>,
 }
 
+/// A text, or the texts of a list of parts.
+#[derive(Debug, Default)]
+pub(crate) struct Content(String);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of parts")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Content, E> {
+        Ok(Content(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+        let mut text = String::new();
+        while let Some(part) = parts.next_element::<Json>()? {
+            let part = serde_json::from_str::<ContentPart>(part.as_str()).unwrap_or_default();
+            text.extend(part.text);
+        }
+        Ok(Content(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Content, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Content, E> {
+        Ok(Content::default())
+    }
+}
+
 impl Counts {
     pub(crate) fn usage(&self) -> Usage {
         let mut usage =
@@ -91,13 +155,9 @@ impl Body {
 }
 
 impl Delta {
-    /// The text: a string, or the texts of a list of parts.
-    pub(crate) fn text(&self) -> String {
-        let content = self.content.as_ref().map(Json::as_str).unwrap_or_default();
-        let parts = || serde_json::from_str::<Vec<ContentPart>>(content).unwrap_or_default();
-        let text = serde_json::from_str::<String>(content)
-            .unwrap_or_else(|_| parts().into_iter().filter_map(|part| part.text).collect());
-        // A refusal is what the model says, in a field of its own.
+    /// The text, with the refusal behind it: that is what the model says, too, in a field of its own.
+    pub(crate) fn take_text(&mut self) -> String {
+        let text = self.content.take().unwrap_or_default().0;
         text + self.refusal.as_deref().unwrap_or_default()
     }
 

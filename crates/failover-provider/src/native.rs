@@ -21,25 +21,70 @@ pub enum Dialect {
 }
 
 /// A request's body as its caller wrote it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Native {
     /// What it is written in.
     pub dialect: Dialect,
     /// The body. Besides it the neutral fields must say the same: providers of other dialects get those.
     pub body: Bytes,
+    /// Where the fields that decide how it is sent lie, where that is known already.
+    places: Option<Places>,
+}
+
+/// Equal where the same is sent.
+impl PartialEq for Native {
+    fn eq(&self, other: &Self) -> bool {
+        self.dialect == other.dialect && self.body == other.body
+    }
+}
+
+impl Eq for Native {}
+
+/// Where fields of the top level lie in a body, in bytes.
+#[derive(Clone)]
+struct Places {
+    model: Range<usize>,
+    stream_options: Option<Range<usize>>,
 }
 
 impl Native {
     /// A body from its parts.
     pub fn new(dialect: Dialect, body: impl Into<Bytes>) -> Self {
-        Self { dialect, body: body.into() }
+        Self { dialect, body: body.into(), places: None }
+    }
+
+    /// Tells what a reader of the body has found in it, so that it need not be scanned again: the values of the top-level
+    /// `model` and `stream_options`, as slices of the body. Slices of something else are not taken.
+    #[must_use]
+    pub fn with_places(mut self, model: &RawValue, stream_options: Option<&RawValue>) -> Self {
+        self.places = Places::of(&self.body, model, stream_options);
+        self
+    }
+
+    fn places(&self) -> Result<Places, NativeError> {
+        if let Some(places) = &self.places {
+            return Ok(places.clone());
+        }
+        let top: Top<'_> = serde_json::from_slice(&self.body).map_err(|_| NativeError)?;
+        Places::of(&self.body, top.model, top.stream_options).ok_or(NativeError)
+    }
+}
+
+impl Places {
+    fn of(body: &[u8], model: &RawValue, stream_options: Option<&RawValue>) -> Option<Self> {
+        let stream_options = match stream_options {
+            Some(written) => Some(span(body, written.get())?),
+            None => None,
+        };
+        Some(Self { model: span(body, model.get())?, stream_options })
     }
 }
 
 impl fmt::Debug for Native {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Native").field("dialect", &self.dialect).field("bytes", &self.body.len()).finish()
+        let mut shown = f.debug_struct("Native");
+        shown.field("dialect", &self.dialect).field("bytes", &self.body.len()).finish_non_exhaustive()
     }
 }
 
@@ -109,8 +154,7 @@ impl Native {
     ///
     /// [`NativeError`] where the body is no JSON object with one `model`.
     pub fn for_model(&self, model: &str) -> Result<Bytes, NativeError> {
-        let top: Top<'_> = serde_json::from_slice(&self.body).map_err(|_| NativeError)?;
-        self.splice(&[self.model_edit(&top, model)?])
+        self.splice(&[model_edit(self.places()?.model, model)?])
     }
 
     /// As [`Native::for_model`], and asks for the token counts of a stream of chat completions where the caller did
@@ -120,31 +164,30 @@ impl Native {
     ///
     /// As [`Native::for_model`].
     pub fn for_model_with_usage(&self, model: &str) -> Result<(Bytes, bool), NativeError> {
-        let top: Top<'_> = serde_json::from_slice(&self.body).map_err(|_| NativeError)?;
-        let model = self.model_edit(&top, model)?;
-        let start = |text: &str| span(&self.body, text).map(|span| span.start + 1).ok_or(NativeError);
-        let asking = match top.stream_options.map(RawValue::get) {
+        let places = self.places()?;
+        let model = model_edit(places.model, model)?;
+        let asking = match places.stream_options {
             // An object with a model is not empty: the comma is right.
             None => {
                 let brace = self.body.iter().position(|byte| *byte == b'{').ok_or(NativeError)?;
                 Some((brace + 1..brace + 1, "\"stream_options\":{\"include_usage\":true},".to_owned()))
             }
-            Some(written) if written.contains("\"include_usage\"") || !written.starts_with('{') => None,
-            Some(written) => {
-                let at = start(written)?;
-                let empty = written.trim_matches(['{', '}']).trim().is_empty();
-                Some((at..at, format!("\"include_usage\":true{}", if empty { "" } else { "," })))
+            Some(span) => {
+                let written = self.body.get(span.clone()).and_then(|bytes| std::str::from_utf8(bytes).ok());
+                let written = written.ok_or(NativeError)?;
+                if written.contains("\"include_usage\"") || !written.starts_with('{') {
+                    None
+                } else {
+                    let empty = written.trim_matches(['{', '}']).trim().is_empty();
+                    let at = span.start + 1;
+                    Some((at..at, format!("\"include_usage\":true{}", if empty { "" } else { "," })))
+                }
             }
         };
         let asked = asking.is_some();
         let mut edits: Vec<_> = asking.into_iter().chain([model]).collect();
         edits.sort_by_key(|(span, _)| span.start);
         Ok((self.splice(&edits)?, asked))
-    }
-
-    fn model_edit(&self, top: &Top<'_>, model: &str) -> Result<(Range<usize>, String), NativeError> {
-        let span = span(&self.body, top.model.get()).ok_or(NativeError)?;
-        Ok((span, serde_json::to_string(model).map_err(|_| NativeError)?))
     }
 
     /// The body with these parts replaced, first to last.
@@ -163,6 +206,10 @@ impl Native {
         spliced.extend_from_slice(self.body.get(from..).ok_or(NativeError)?);
         Ok(spliced.into())
     }
+}
+
+fn model_edit(place: Range<usize>, model: &str) -> Result<(Range<usize>, String), NativeError> {
+    Ok((place, serde_json::to_string(model).map_err(|_| NativeError)?))
 }
 
 /// A body that cannot be passed through.
@@ -191,6 +238,17 @@ mod tests {
     fn a_body_that_is_right_already_is_not_copied() {
         let native = native(r#"{"model":"m"}"#);
         assert_eq!(native.for_model("m").unwrap().as_ptr(), native.body.as_ptr());
+    }
+
+    #[test]
+    fn places_that_were_found_before_count_and_others_do_not() {
+        let body = r#"{"stream_options":{},"model":"r","x":"q"}"#;
+        let read = |body: &'static str| serde_json::from_str::<Top<'static>>(body).unwrap();
+        let found = native(body).with_places(read(body).model, read(body).stream_options);
+        assert!(found.places.is_some());
+        assert_eq!(found.for_model_with_usage("m"), native(body).for_model_with_usage("m"));
+        let elsewhere = read(r#"{"model":"r"}"#).model;
+        assert!(native(body).with_places(elsewhere, None).places.is_none());
     }
 
     #[test_case("{}")]

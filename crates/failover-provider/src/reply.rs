@@ -340,8 +340,9 @@ enum Source {
         read: ReadFrame,
         /// Events of the frames that were read so far, for callers who want events.
         ready: VecDeque<ReplyEvent>,
-        /// Frames that were passed on unread, for [`Incomplete`]: read only where the stream fails.
-        passed: Vec<Bytes>,
+        /// Frames that were passed on unread, for [`Incomplete`]: read only where the stream fails. A copy: a slice
+        /// would keep the buffer that it was read into, which is many times as long.
+        passed: Vec<u8>,
         passed_bytes: usize,
     },
 }
@@ -458,7 +459,7 @@ impl ReplyStream {
                         } else if *passed_bytes > RECEIVED_CAP_BYTES {
                             self.gathered.incomplete.truncated = true;
                         } else if frame.content {
-                            passed.push(frame.bytes.clone());
+                            passed.extend_from_slice(&frame.bytes);
                         }
                         return Poll::Ready(Some(Ok(frame)));
                     }
@@ -473,7 +474,7 @@ impl ReplyStream {
     /// Ends the stream with this failure, to which what had come is added.
     fn failed(&mut self, failure: AttemptFailure) -> AttemptFailure {
         if let Some(Source::Frames { mut read, passed, .. }) = self.source.take() {
-            passed.iter().flat_map(&mut read).for_each(|event| self.gathered.take(&event));
+            read(&passed.into()).iter().for_each(|event| self.gathered.take(event));
         }
         if let Some(hook) = self.on_failure.take() {
             hook(&failure);

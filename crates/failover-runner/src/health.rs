@@ -13,7 +13,7 @@ use failover_auth::{
     order, recovering,
 };
 use failover_types::{ModelRef, ProfileId, ProviderId, SessionId, Timestamp};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
 use std::pin::Pin as StdPin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ impl Roster {
 }
 
 /// What a usage record is about.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "each has a key of its own in the store")]
 pub enum Subject {
     /// A profile.
@@ -99,7 +99,8 @@ pub struct Health {
 #[derive(Debug, Default)]
 struct Board {
     roster: Roster,
-    records: HashMap<Subject, Record>,
+    /// There are few, and each run looks them up dozens of times: comparing is quicker than hashing.
+    records: BTreeMap<Subject, Record>,
     /// Those that the store has not seen.
     dirty: Vec<Subject>,
     leases: Vec<Lease>,
@@ -528,29 +529,19 @@ impl Health {
         let board = self.board();
         let provider = model.provider();
         let aliases = auth_aliases(provider).iter().filter_map(|alias| ProviderId::new(alias).ok());
-        let mut profiles: HashSet<ProfileId> = std::iter::once(provider.clone())
-            .chain(aliases)
-            .flat_map(|owner| {
-                board
-                    .roster
-                    .profiles
-                    .of_provider(&owner)
-                    .map(|profile| profile.id.clone())
-                    .collect::<Vec<_>>()
-            })
-            .collect();
-        if profiles.is_empty() {
-            profiles.extend(ProfileId::for_account(provider, None));
+        let mut subjects = vec![Subject::Provider(provider.clone())];
+        for owner in std::iter::once(provider.clone()).chain(aliases) {
+            let profiles = board.roster.profiles.of_provider(&owner);
+            subjects.extend(profiles.map(|profile| Subject::Profile(profile.id.clone())));
         }
-        profiles
-            .into_iter()
-            .map(Subject::Profile)
-            .chain([Subject::Provider(provider.clone())])
-            .filter(|subject| {
-                let read = board.records.get(subject).and_then(|record| record.read_at);
-                read.is_none_or(|at| at < since)
-            })
-            .collect()
+        if subjects.len() == 1 {
+            subjects.extend(ProfileId::for_account(provider, None).map(Subject::Profile));
+        }
+        subjects.retain(|subject| {
+            let read = board.records.get(subject).and_then(|record| record.read_at);
+            read.is_none_or(|at| at < since)
+        });
+        subjects
     }
 
     /// Everything that has, or could have, a record of its own.

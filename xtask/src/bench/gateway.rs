@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The server's core, and that of upstream and load.
-const CORES: (usize, usize) = (0, 1);
+pub(super) const CORES: (usize, usize) = (0, 1);
 const CONNECTIONS: usize = 32;
 const HELD: usize = 400;
 
@@ -35,9 +35,9 @@ const LOADS: [Load; 4] = [
 ];
 
 /// A server under load.
-struct Server {
+pub(super) struct Server {
     name: &'static str,
-    process: Process,
+    pub(super) process: Process,
     /// Where it answers, and where it fails over first, if it can.
     addresses: (String, Option<String>),
     results: Vec<Sample>,
@@ -57,16 +57,20 @@ fn strings(args: &[&str]) -> Vec<String> {
     args.iter().map(|arg| (*arg).to_owned()).collect()
 }
 
+/// Where the release binaries are; they are built unless `--built` says where to find them.
+pub(super) fn release(args: &[String]) -> Result<PathBuf, Faults> {
+    if let Ok(built) = super::text(args, "--built") {
+        return Ok(PathBuf::from(built));
+    }
+    check(cargo(&["build", "--profile", "dist", "--quiet", "-p", "failover-cli", "-p", "xtask"]))?;
+    Ok(root().join("target/dist"))
+}
+
 /// Measures and prints tables.
 pub(crate) fn main(args: &[String]) -> Outcome {
     let quick = args.iter().any(|arg| arg == "--quick");
     let (rounds, millis) = if quick { (1, 1_000) } else { (5, 2_000) };
-    let release = if let Ok(built) = super::text(args, "--built") {
-        PathBuf::from(built)
-    } else {
-        check(cargo(&["build", "--release", "--quiet", "-p", "failover-cli", "-p", "xtask"]))?;
-        root().join("target/release")
-    };
+    let release = release(args)?;
     let tool = release.join("xtask");
     let home = root().join("target/bench-gateway");
     fs::create_dir_all(&home).map_err(|error| io("target", error))?;
@@ -130,7 +134,7 @@ impl Server {
     }
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
@@ -151,7 +155,7 @@ fn direct(tool: &Path, answers: &str, millis: u64) -> Result<(f64, f64), Faults>
     Ok((one(whole)?, one(stream)?))
 }
 
-fn free_port() -> Result<u16, Faults> {
+pub(super) fn free_port() -> Result<u16, Faults> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|error| io("bind", error))?;
     listener.local_addr().map(|address| address.port()).map_err(|error| io("bind", error))
 }
@@ -181,20 +185,30 @@ fn failover(release: &Path, home: &Path, answers: &str, refuses: &str) -> Result
   gateway: {{ routes: {{ ok: {{ chain: ["main/m"] }}, limited: {{ chain: ["limited/m", "main/m"] }} }} }},
 }}"#
     );
-    let file = home.join("failover.json5");
-    fs::write(&file, config).map_err(|error| io("config", error))?;
-    let address = format!("127.0.0.1:{}", free_port()?);
-    let log = home.join("failover.log");
-    let path = file.display().to_string();
-    let args = strings(&["serve", "--config", &path, "--listen", &address, "--no-watch"]);
-    let state = home.join("state");
-    // What an earlier run left there must not slow this one down, nor speed it up.
-    let _ = fs::remove_dir_all(&state);
-    let environment =
-        [("FAILOVER_HOME", state.display().to_string()), ("BENCH_KEY", "sk-bench-0123456789".to_owned())];
-    let mut process = Process::start(CORES.0, &release.join("failover"), &args, &environment, &log)?;
-    ready(&mut process, &address, &log)?;
-    Ok(Server::new("failover serve", process, (address.clone(), Some(address))))
+    Server::failover(release, home, &config, &format!("127.0.0.1:{}", free_port()?))
+}
+
+impl Server {
+    /// `failover serve` with this config, on this address.
+    pub(super) fn failover(release: &Path, home: &Path, config: &str, address: &str) -> Result<Self, Faults> {
+        let file = home.join("failover.json5");
+        fs::write(&file, config).map_err(|error| io("config", error))?;
+        let log = home.join("failover.log");
+        let path = file.display().to_string();
+        let args = strings(&["serve", "--config", &path, "--listen", address, "--no-watch"]);
+        let state = home.join("state");
+        // What an earlier run left there must not slow this one down, nor speed it up.
+        let _ = fs::remove_dir_all(&state);
+        let environment = [
+            ("FAILOVER_HOME", state.display().to_string()),
+            ("BENCH_KEY", "sk-bench-0123456789".to_owned()),
+            // As the others: nobody writes a line a request.
+            ("FAILOVER_LOG", "warn".to_owned()),
+        ];
+        let mut process = Process::start(CORES.0, &release.join("failover"), &args, &environment, &log)?;
+        ready(&mut process, address, &log)?;
+        Ok(Self::new("failover serve", process, (address.to_owned(), Some(address.to_owned()))))
+    }
 }
 
 fn nginx(home: &Path, answers: &str, refuses: &str) -> Result<Option<Server>, Faults> {

@@ -1,10 +1,12 @@
 //! Measurements that take too long, or depend too much on the machine, for a test.
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded anyway")]
 
+mod faults;
 mod gateway;
 mod load;
 mod process;
 mod proxy;
+mod soak;
 mod upstream;
 
 use crate::run::{Faults, Outcome};
@@ -12,6 +14,12 @@ use crate::run::{Faults, Outcome};
 /// What can be measured, and the parts that measurements run as processes of their own.
 const BENCHES: &[(&str, &str, crate::Command)] = &[
     ("gateway", "the gateway against a bare proxy and nginx: [--quick] [--built DIR]", gateway::main),
+    (
+        "soak",
+        "2,000 streams, then ten minutes of faults: [--minutes N] [--streams N] [--built DIR]",
+        soak::main,
+    ),
+    ("faults", "(part) a scripted upstream with faults", faults::main),
     ("upstream", "(part) a scripted upstream", upstream::main),
     ("proxy", "(part) a proxy that only forwards", proxy::main),
     ("load", "(part) requests and streams in a closed loop", load::main),

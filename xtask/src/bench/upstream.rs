@@ -8,8 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// Pieces of a streamed answer.
-const TOKENS: usize = 36;
-const REFUSAL: &str = r#"{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}"#;
+pub(super) const TOKENS: usize = 36;
+pub(super) const REFUSAL: &str = r#"{"error":{"message":"Rate limit reached","type":"requests","param":null,"code":"rate_limit_exceeded"}}"#;
 
 /// What an address answers.
 #[derive(Clone, Copy)]
@@ -49,13 +49,13 @@ async fn listen(listener: TcpListener, role: Role) {
     }
 }
 
-fn whole(status: &str, body: &str) -> Vec<u8> {
+pub(super) fn whole(status: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
         .into()
 }
 
-fn completion() -> String {
+pub(super) fn completion() -> String {
     let text = "All work and no play makes Jack a dull boy. ".repeat(8);
     format!(
         r#"{{"id":"chatcmpl-1","object":"chat.completion","created":1764490000,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"{text}","refusal":null}},"logprobs":null,"finish_reason":"stop"}}],"usage":{{"prompt_tokens":21,"completion_tokens":88,"total_tokens":109}}}}"#
@@ -75,7 +75,7 @@ fn token(delta: &str, finish: &str) -> Vec<u8> {
 }
 
 /// The pieces of a streamed answer, head first.
-fn pieces() -> Vec<Vec<u8>> {
+pub(super) fn pieces() -> Vec<Vec<u8>> {
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let mut pieces = vec![head.to_vec(), token(r#"{"role":"assistant","content":""}"#, "null")];
     pieces.extend((0..TOKENS).map(|at| token(&format!(r#"{{"content":"word{at} "}}"#), "null")));
@@ -121,7 +121,7 @@ async fn connection(mut tcp: TcpStream, role: Role) {
 }
 
 /// One write a piece, others in between, as a model's tokens come.
-async fn stream(tcp: &mut TcpStream, pieces: &[Vec<u8>]) -> std::io::Result<()> {
+pub(super) async fn stream(tcp: &mut TcpStream, pieces: &[Vec<u8>]) -> std::io::Result<()> {
     for piece in pieces {
         tcp.write_all(piece).await?;
         tokio::task::yield_now().await;
@@ -130,7 +130,7 @@ async fn stream(tcp: &mut TcpStream, pieces: &[Vec<u8>]) -> std::io::Result<()> 
 }
 
 /// Reads until a whole request is there, and says how long it is.
-async fn request(tcp: &mut TcpStream, read: &mut Vec<u8>) -> Option<usize> {
+pub(super) async fn request(tcp: &mut TcpStream, read: &mut Vec<u8>) -> Option<usize> {
     loop {
         if let Some(length) = super::load::message(read)
             && read.len() >= length

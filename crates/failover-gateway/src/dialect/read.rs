@@ -5,6 +5,7 @@ use failover_provider::Json;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -173,6 +174,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for TextOrVisitor<T> {
     }
 }
 
+/// A field as it is written, `null` too: for who must tell that from none.
+pub(super) fn written<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
 /// Reads JSON into `T`; an error names the field.
 pub(super) fn typed<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, BadRequest> {
     serde_json::from_str::<T>(text).map_err(|error| {
@@ -223,17 +231,15 @@ pub(super) fn required<T>(value: Option<T>, field: &str) -> Result<T, BadRequest
     value.ok_or_else(|| BadRequest::new("is missing").at(field))
 }
 
-/// The model's name.
-pub(super) fn model(name: Option<String>) -> Result<String, BadRequest> {
-    let name = required(name, "model").map_err(|bad| {
-        bad.hint("name a route of the gateway or `provider/model`; GET /v1/models lists them")
-    })?;
+/// The model's name, and the place where it stands.
+pub(super) fn model(place: Option<&RawValue>) -> Result<(String, &RawValue), BadRequest> {
+    let hint = "name a route of the gateway or `provider/model`; GET /v1/models lists them";
+    let place = required(place, "model").map_err(|bad| bad.hint(hint))?;
+    let name: String = typed(place.get()).map_err(|bad| bad.under("model"))?;
     if name.trim().is_empty() {
-        return Err(BadRequest::new("is empty")
-            .at("model")
-            .hint("name a route of the gateway or `provider/model`; GET /v1/models lists them"));
+        return Err(BadRequest::new("is empty").at("model").hint(hint));
     }
-    Ok(name)
+    Ok((name, place))
 }
 
 /// The JSON of a value that was one.

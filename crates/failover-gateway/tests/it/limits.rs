@@ -1,6 +1,8 @@
 //! Clients that send too much, too slowly, or nothing that makes sense.
 
-use crate::common::{PATIENCE, Setup, World, question, words};
+use crate::common::{PATIENCE, Setup, World, question, said, words};
+use failover_testkit::upstream::Step;
+use futures_util::future::join_all;
 use std::time::Duration;
 use test_case::test_case;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -158,4 +160,18 @@ async fn wrong_paths_and_methods() {
     assert_eq!(world.get("/v1/chat/completions", &[]).await.status, 405);
     assert_eq!(world.get("/nowhere", &[]).await.status, 404);
     assert_eq!(world.post("/healthz", &[], &question("x")).await.status, 405);
+}
+
+// spec: G-7
+#[tokio::test]
+async fn hundreds_of_streams_at_once_come_whole_though_every_primary_refuses() {
+    const STREAMS: usize = 300;
+    let world = World::new().await;
+    world.first.script("one", [Step::json(429, r#"{"error":{"message":"Rate limit reached"}}"#)]);
+    world.second.script("two", [words(20).drip(Duration::from_millis(20)).into()]);
+    let all = join_all((0..STREAMS).map(|_| world.stream("default"))).await;
+    for streamed in &all {
+        assert!(streamed.is_complete() && streamed.text == said(20), "{}", streamed.raw);
+    }
+    assert_eq!(world.second.log().len(), STREAMS);
 }

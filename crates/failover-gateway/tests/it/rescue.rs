@@ -39,6 +39,11 @@ async fn a_held_stream_is_kept_alive_and_answered_by_the_next_model() {
     assert_eq!(streamed.text, said(60), "nothing of the first answer came through");
     assert!(streamed.comments > 0, "{}", streamed.raw);
     assert!(streamed.usage.is_some());
+    // The headers were gone by then: a comment says what they would have said.
+    assert_eq!(streamed.header("x-failover-served"), None);
+    let told = streamed.raw.split_once("\n: x-failover-served: second/two\n").unwrap();
+    assert!(!told.0.contains("w0") && told.1.contains("w0"), "{}", streamed.raw);
+    assert!(streamed.raw.contains("\n: x-failover-attempts: 2\n"), "{}", streamed.raw);
 }
 
 // spec: G-2, G-4

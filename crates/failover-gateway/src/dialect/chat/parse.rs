@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    model: Option<String>,
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
     #[serde(borrow)]
     messages: Option<Vec<Open<Turn<'a>>>>,
     tools: Option<Vec<&'a RawValue>>,
@@ -29,7 +30,8 @@ struct Request<'a> {
     reasoning_effort: Option<String>,
     reasoning: Option<&'a RawValue>,
     stream: Option<bool>,
-    stream_options: Option<StreamOptions>,
+    #[serde(default, borrow, deserialize_with = "read::written")]
+    stream_options: Option<&'a RawValue>,
     user: Option<String>,
     prompt_cache_key: Option<String>,
 }
@@ -114,7 +116,7 @@ struct Detail {
 /// Reads a request.
 pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     let Open { known, extra } = read::body::<Request<'_>>(bytes)?;
-    let model = read::model(known.model)?;
+    let (model, place) = read::model(known.model)?;
     let mut messages = Messages::default();
     for (at, turn) in required(known.messages, "messages")?.into_iter().enumerate() {
         messages.take(turn).map_err(|bad| bad.under(&format!("messages[{at}]")))?;
@@ -186,6 +188,7 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
             .extend(Json::parse(raw.get()).ok().and_then(|json| opaque("openrouter", "reasoning", json)));
     }
     request.stream = known.stream.unwrap_or_default();
+    let include_usage = known.stream_options.map(include_usage).transpose()?.unwrap_or_default();
     let hints =
         [(HintKind::PromptCacheKey, known.prompt_cache_key.clone()), (HintKind::User, known.user.clone())];
     for (name, value) in [("user", known.user), ("prompt_cache_key", known.prompt_cache_key)] {
@@ -194,15 +197,21 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     }
     request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
     if !messages.carried {
-        request.native = Some(Native::new(Dialect::OpenAiChat, bytes.clone()));
+        request.native =
+            Some(Native::new(Dialect::OpenAiChat, bytes.clone()).with_places(place, known.stream_options));
     }
     Ok(Inbound {
         model,
         stream: request.stream,
-        include_usage: known.stream_options.and_then(|options| options.include_usage).unwrap_or_default(),
+        include_usage,
         session_hint: SessionHint::narrowest(hints),
         request,
     })
+}
+
+fn include_usage(raw: &RawValue) -> Result<bool, BadRequest> {
+    let options = typed::<Option<StreamOptions>>(raw.get()).map_err(|bad| bad.under("stream_options"))?;
+    Ok(options.and_then(|options| options.include_usage).unwrap_or_default())
 }
 
 fn keep(name: &str, raw: &RawValue) -> Option<Opaque> {

@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    model: Option<String>,
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
     #[serde(borrow)]
     messages: Option<Vec<Turn<'a>>>,
     system: Option<TextOr<Vec<&'a RawValue>>>,
@@ -121,7 +122,7 @@ struct Format {
 /// Reads a request.
 pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     let Open { known, extra } = read::body::<Request<'_>>(bytes)?;
-    let model = read::model(known.model)?;
+    let (model, place) = read::model(known.model)?;
     let mut blocks = Blocks::default();
     let mut messages = Vec::new();
     if let Some(system) = known.system {
@@ -177,7 +178,8 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     }
     request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
     if !blocks.carried {
-        request.native = Some(Native::new(Dialect::AnthropicMessages, bytes.clone()));
+        request.native =
+            Some(Native::new(Dialect::AnthropicMessages, bytes.clone()).with_places(place, None));
     }
     Ok(Inbound {
         model,

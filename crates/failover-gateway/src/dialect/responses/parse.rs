@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 struct Request<'a> {
-    model: Option<String>,
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
     #[serde(borrow)]
     input: Option<TextOr<Vec<&'a RawValue>>>,
     instructions: Option<String>,
@@ -105,7 +106,7 @@ struct Effort {
 /// Reads a request.
 pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     let Open { known, extra } = read::body::<Request<'_>>(bytes)?;
-    let model = read::model(known.model)?;
+    let (model, place) = read::model(known.model)?;
     let mut items = Items::default();
     if let Some(text) = known.instructions {
         items.done.push(Message::text(Role::System, text));
@@ -180,7 +181,7 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     }
     request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
     if !items.carried {
-        request.native = Some(Native::new(Dialect::OpenAiResponses, bytes.clone()));
+        request.native = Some(Native::new(Dialect::OpenAiResponses, bytes.clone()).with_places(place, None));
     }
     Ok(Inbound {
         model,

@@ -214,8 +214,8 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
         };
         let value = bytes.get(value_at..end).unwrap_or_default();
         let is_asked = || before.is_some_and(is_name) || name.is_some_and(is_name);
-        if let Some(offset) = known(value) {
-            ranges.push(value_at + offset..end);
+        if let Some(offset) = known(word) {
+            ranges.push(at + offset..end);
             before = None;
         } else if value.len() >= SHORTEST_SECRET && (looks_secret(value) && is_asked() || is_dense(value)) {
             ranges.push(value_at..end);
@@ -239,24 +239,48 @@ fn is_name(word: &[u8]) -> bool {
 
 /// Where in the word a key begins that is known by its beginning.
 fn known(word: &[u8]) -> Option<usize> {
-    let begins = |at: usize, first: u8| {
-        if first > 0x7f || KEY_FIRSTS >> first & 1 == 0 {
-            return false;
-        }
-        let rest = word.get(at..).unwrap_or_default();
-        PREFIXES.iter().any(|(prefix, least)| {
-            prefix.as_bytes().first() == rest.first()
-                && rest.len() >= prefix.len() + least
-                && rest.starts_with(prefix.as_bytes())
-        })
-    };
     let last = word.len().checked_sub(SHORTEST_KEY)?;
     let mut clear = true;
-    word.iter().take(last + 1).enumerate().find_map(|(at, &byte)| {
-        let begins = clear && begins(at, byte);
+    let apart = word.iter().take(last + 1).enumerate().position(|(at, &byte)| {
+        let begins = clear && key_at(word, at).is_some();
         clear = !byte.is_ascii_alphanumeric();
-        begins.then_some(at)
+        begins
+    });
+    apart.or_else(|| glued(word))
+}
+
+/// What follows the beginning of a key at this place, if one stands there that is long enough.
+#[inline]
+fn key_at(word: &[u8], at: usize) -> Option<&[u8]> {
+    let rest = word.get(at..)?;
+    let first = *rest.first()?;
+    if first > 0x7f || KEY_FIRSTS >> first & 1 == 0 {
+        return None;
+    }
+    PREFIXES.iter().find_map(|(prefix, least)| {
+        let is_first = prefix.as_bytes().first() == Some(&first);
+        let key = if is_first { rest.strip_prefix(prefix.as_bytes())? } else { return None };
+        (key.len() >= *least).then_some(key)
     })
+}
+
+/// A key right behind the letters of a word is known by what follows, too: `task-list` is none.
+const SHORTEST_GLUED: usize = 20;
+
+/// Where a key begins that stands right behind letters or digits.
+fn glued(word: &[u8]) -> Option<usize> {
+    let is_key = |key: &[u8]| key.len() >= SHORTEST_GLUED && is_mixed(key);
+    if !is_key(word) {
+        return None;
+    }
+    (1..word.len()).find(|&at| key_at(word, at).is_some_and(is_key))
+}
+
+/// Whether there are digits and letters of both cases.
+fn is_mixed(word: &[u8]) -> bool {
+    word.iter().any(u8::is_ascii_digit)
+        && word.iter().any(u8::is_ascii_uppercase)
+        && word.iter().any(u8::is_ascii_lowercase)
 }
 
 /// What a name asks for is a secret only if it is at least so long.
@@ -355,6 +379,8 @@ mod tests {
     #[test_case("mail jane.doe@example.com now", "jane"; "address")]
     #[test_case("?api_key=Zm9vYmFyMTIz&x=1", "Zm9v"; "query")]
     #[test_case("\"refresh_token\": \"0123abcd4567\"", "0123abcd"; "json")]
+    #[test_case("usedsk-ant-api03-AbCdEf0123456789GhIjKl", "AbCdEf"; "glued to a word")]
+    #[test_case("sk-ant-api03-AbCdEf0123456789GhIjKl=x", "AbCdEf"; "before an equals sign")]
     fn secrets_are_taken_out(text: &str, secret: &str) {
         let clean = redact(text);
         assert!(!clean.contains(secret), "{clean}");
@@ -364,6 +390,9 @@ mod tests {
     // spec: C-23
     #[test]
     fn plain_text_is_handed_back() {
+        let text =
+            "task-manager-of-the-desk-2 asks for risk_assessment_of_2025 in https://x.io/disk-usage/ABC";
+        assert!(matches!(redact(text), Cow::Borrowed(_)));
         let text =
             "Rate limit reached for gpt-4o in organization org-abc on tokens per min (TPM): Limit 30000";
         assert!(matches!(redact(text), Cow::Borrowed(_)));

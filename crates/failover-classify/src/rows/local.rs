@@ -120,8 +120,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "permissionerror: [errno *",
         "{permissionerror|fileexistserror|filenotfounderror|isadirectoryerror|notadirectoryerror|blockingioerror}: *",
         "[errno {1|2|11|13|16|17|20|21|24|26|27|28|30|35|36|39|122}]",
-        "{permission denied|access is denied|access denied|operation not permitted|file exists|is a directory|not a directory|directory not empty|read only file system}{:|} {'|\"|`|open |mkdir |rename |unlink |}{/home/|/users/|/var/|/tmp/|/etc/|/root/|/opt/|/usr/|/srv/|/mnt/|/data/|/app/|/workspace/|/private/|~/|./|c:\\\\|d:\\\\|c:/}*",
-        "{open|mkdir|unlink|rename|mkstemp|chmod|remove|stat|lstat|openat|createfile|write|read} {/home/|/users/|/var/|/tmp/|/etc/|/root/|/opt/|/usr/|/srv/|/mnt/|/data/|/app/|/workspace/|/private/|~/|./|c:\\\\|d:\\\\|c:/}* .. {permission denied|access is denied|operation not permitted|read only file system|file exists|no such file|is a directory|not a directory|being used by another process}",
+        "{permission denied|access is denied|access denied|operation not permitted|file exists|is a directory|not a directory|directory not empty|read only file system}{:|} {'|\"|`|open |mkdir |rename |unlink |}{/home/|/users/|/var/|/tmp/|/etc/|/opt/|/usr/|/srv/|/mnt/|/data/|/app/|/private/|~/|./|c:\\\\|d:\\\\|c:/}*",
+        "{open|mkdir|unlink|rename|mkstemp|chmod|remove|stat|lstat|openat|createfile|write|read} {/home/|/users/|/var/|/tmp/|/etc/|/opt/|/usr/|/srv/|/mnt/|/data/|/app/|/private/|~/|./|c:\\\\|d:\\\\|c:/}* .. {permission denied|access is denied|operation not permitted|read only file system|file exists|no such file|is a directory|not a directory|being used by another process}",
     ])
     .none(&["{http|https} 4*", "connection refused", "connect: *"])
     .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport]),

@@ -474,7 +474,9 @@ impl ReplyStream {
     /// Ends the stream with this failure, to which what had come is added.
     fn failed(&mut self, failure: AttemptFailure) -> AttemptFailure {
         if let Some(Source::Frames { mut read, passed, .. }) = self.source.take() {
-            read(&passed.into()).iter().for_each(|event| self.gathered.take(event));
+            for event in &read(&passed.into()) {
+                self.gathered.take(event);
+            }
         }
         if let Some(hook) = self.on_failure.take() {
             hook(&failure);

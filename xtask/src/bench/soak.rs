@@ -19,7 +19,7 @@ const CONNECTIONS: u64 = 48;
 /// Clients that send their head a byte at a time.
 const SLOW_CLIENTS: usize = 16;
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How much memory may grow from the first part of the minutes to the last one: a tenth, and this many bytes.
 const SLACK: f64 = 2.0 * 1_048_576.0;
 
@@ -215,7 +215,7 @@ async fn client(address: String, seed: u64, until: Instant) -> Tally {
         let roll = turn >> 33;
         let kinds = FAULTS.len() as u64 + 2;
         let kind = FAULTS.get((roll % kinds) as usize).copied().unwrap_or(GOOD);
-        let streamed = (roll / kinds) % 2 == 0;
+        let streamed = (roll / kinds).is_multiple_of(2);
         let ending = match (roll / kinds / 2) % 64 {
             0 => nonsense(&address, roll).await,
             1 | 2 => leave(&address, kind).await,

@@ -9,7 +9,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 /// Nothing is blocked for longer than this, whoever says so.
-const LONGEST: Duration = Duration::from_hours(31 * 24);
+pub(crate) const LONGEST: Duration = Duration::from_hours(31 * 24);
 /// More rungs than anybody needs; keeps the policy small.
 const MAX_RUNGS: usize = 32;
 

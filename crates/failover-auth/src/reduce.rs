@@ -1,5 +1,6 @@
 //! The reducer: statistics and an outcome in, statistics out.
 
+use crate::policy::LONGEST;
 use crate::usage::{UsageStats, Window, WindowClass, WindowScope, WindowSource, class_of};
 use crate::{AttemptTag, CooldownPolicy, Deadline, DeadlineKind, Failure, Outcome, Success};
 use failover_types::{FailoverReason, Lane, Scope, Timestamp};
@@ -9,8 +10,9 @@ use std::time::Duration;
 /// Two deadlines closer than this are the same word: `retry-after` comes in whole seconds, and every failure in
 /// flight resolves it against a slightly later `now`. Without it each of them would cost a write.
 const SAME_DEADLINE: Duration = Duration::from_secs(1);
-/// How long ended and lifted windows are remembered, so that a slow replica cannot bring one back.
-const REMEMBER: Duration = Duration::from_hours(24);
+/// How long ended and lifted windows are remembered, so that a slow replica cannot bring one back: as long as the copy
+/// that it may hold can still say that the window is active.
+const REMEMBER: Duration = LONGEST;
 
 /// Folds the outcome of one attempt into the record that it concerns: the profile's, or the provider's own where
 /// [`Failure::blames_provider`].

@@ -229,8 +229,8 @@ impl Naive {
         }
         let by_provider = word == Some(until);
         let entry = Entry { until, set: now, by_provider, reason: failure.reason };
-        // What ended a day ago is forgotten when something new comes.
-        self.windows.retain(|_, entry| now.saturating_sub(entry.until.max(entry.set)) < DAY);
+        // What ended as long ago as a window can last is forgotten when something new comes.
+        self.windows.retain(|_, entry| now.saturating_sub(entry.until.max(entry.set)) < 31 * DAY);
         self.windows.insert((scope.map(str::to_owned), class), entry);
         self.failed = plausible(self.failed, now).max(Some(now));
     }

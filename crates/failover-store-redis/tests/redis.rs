@@ -7,13 +7,12 @@ use failover_store::{
     Change, ChangeStream, Expect, Key, KeyValue, Prefix, StoreError, Swap, Value, Version, WriteOptions,
 };
 use failover_store_redis::RedisStore;
+use failover_testkit::RedisServer;
 use failover_types::{BoxFuture, Clock, Timestamp};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tempfile::TempDir;
 
 struct WallClock;
 
@@ -28,63 +27,9 @@ impl Clock for WallClock {
     }
 }
 
-/// A server of our own: no port, an append-only file, killed when dropped.
-struct Server {
-    dir: TempDir,
-    child: Option<Child>,
-}
-
-impl Server {
-    fn url(&self) -> String {
-        format!("redis+unix://{}", self.dir.path().join("redis.sock").display())
-    }
-
-    fn start(&mut self, extra: &[&str]) {
-        let dir = self.dir.path();
-        let child = Command::new("redis-server")
-            .args(["--port", "0", "--unixsocket", "redis.sock", "--save", "", "--dir"])
-            .arg(dir)
-            .args(["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"])
-            .args(extra)
-            .current_dir(dir)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        self.child = Some(child);
-        wait_for(&dir.join("redis.sock"));
-    }
-
-    /// kill -9, as a crash would.
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            let _ = std::fs::remove_file(self.dir.path().join("redis.sock"));
-        }
-    }
-
-    fn signal(&self, signal: &str) {
-        let pid = self.child.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-    }
-
-    async fn store(&self, namespace: &str) -> RedisStore {
-        // The socket is there a moment before the server has read its file.
-        for _ in 0..3_000 {
-            if let Ok(store) = connect(&self.url(), namespace).await {
-                return store;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        connect(&self.url(), namespace).await.unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
-    }
+fn signal(server: &RedisServer, signal: &str) {
+    let pid = server.pid().unwrap().to_string();
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
 /// A store whose server answers.
@@ -94,32 +39,12 @@ async fn connect(url: &str, namespace: &str) -> Result<RedisStore, StoreError> {
     Ok(store)
 }
 
-fn wait_for(path: &Path) {
-    // A minute: a loaded machine starts processes slowly.
-    for _ in 0..6_000 {
-        if path.exists() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    unreachable!("the server does not start");
-}
-
-/// `None` where no server is installed: the caller returns, and CI fails.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn server(test: &str, extra: &[&str]) -> Option<Server> {
-    if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
-        assert!(std::env::var("CI").is_err(), "{test}: redis-server is not installed, and CI must run this");
-        eprintln!("SKIPPED {test}: redis-server is not installed (Debian: apt-get install redis-server)");
-        return None;
-    }
-    let mut server = Server { dir: tempfile::tempdir().unwrap(), child: None };
-    server.start(extra);
-    Some(server)
+async fn open(server: &RedisServer) -> RedisStore {
+    connect(&server.url(), "x").await.unwrap()
 }
 
 struct Redis {
-    server: Mutex<Server>,
+    server: Mutex<RedisServer>,
     namespace: AtomicU32,
 }
 
@@ -142,22 +67,15 @@ impl Fixture for Redis {
         drop(store);
         let url = {
             let mut server = self.server.lock().unwrap();
-            server.kill();
-            server.start(&[]);
+            server.restart(&[]);
             server.url()
         };
-        for _ in 0..3_000 {
-            if connect(&url, "probe").await.is_ok() {
-                break;
-            }
-            self.pass(Duration::from_millis(20)).await;
-        }
         Some(Arc::new(connect(&url, &self.namespace()).await.unwrap()))
     }
 
     async fn failing(&self) -> Option<Arc<dyn KeyValue>> {
-        let mut server = server("failing", &[]).unwrap();
-        let store = server.store("failing").await;
+        let mut server = RedisServer::start("failing", &[]).unwrap();
+        let store = open(&server).await;
         server.kill();
         Some(Arc::new(store))
     }
@@ -185,7 +103,7 @@ async fn put(store: &RedisStore, expect: Expect, text: &str) -> Version {
 // spec: K-1, K-3, K-5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_redis_store_passes() {
-    let Some(server) = server("the_redis_store_passes", &[]) else { return };
+    let Some(server) = RedisServer::start("the_redis_store_passes", &[]) else { return };
     let fixture = Redis { server: Mutex::new(server), namespace: AtomicU32::new(0) };
     assert_eq!(violations(&fixture).await, []);
 }
@@ -193,8 +111,10 @@ async fn the_redis_store_passes() {
 // spec: K-3
 #[tokio::test]
 async fn what_one_replica_writes_another_reads_at_once() {
-    let Some(server) = server("what_one_replica_writes_another_reads_at_once", &[]) else { return };
-    let (one, other) = (server.store("x").await, server.store("x").await);
+    let Some(server) = RedisServer::start("what_one_replica_writes_another_reads_at_once", &[]) else {
+        return;
+    };
+    let (one, other) = (open(&server).await, open(&server).await);
     let version = put(&one, Expect::Absent, "1").await;
     assert_eq!(other.get(&key()).await.unwrap().unwrap().version, version);
     assert_eq!(one.check().await.unwrap(), [] as [String; 0]);
@@ -203,26 +123,26 @@ async fn what_one_replica_writes_another_reads_at_once() {
 // spec: K-3, A-25
 #[tokio::test]
 async fn a_store_may_be_opened_before_its_server_is_there() {
-    let Some(mut server) = server("before_its_server", &[]) else { return };
+    let Some(mut server) = RedisServer::start("before_its_server", &[]) else { return };
     server.kill();
     let store = RedisStore::open(&server.url(), "x", Arc::new(WallClock)).unwrap();
     assert!(matches!(store.check().await, Err(StoreError::Unavailable { .. })));
-    server.start(&[]);
+    server.restart(&[]);
     // The first call makes the connection; the server may still be reading its file.
-    server.store("x").await;
+    open(&server).await;
     put(&store, Expect::Absent, "1").await;
 }
 
 // spec: K-3, A-25
 #[tokio::test]
 async fn a_restarted_server_is_found_again_with_all_that_was_acknowledged() {
-    let Some(mut server) = server("a_restarted_server", &[]) else { return };
-    let store = server.store("x").await;
+    let Some(mut server) = RedisServer::start("a_restarted_server", &[]) else { return };
+    let store = open(&server).await;
     let version = put(&store, Expect::Absent, "1").await;
     server.kill();
     let error = store.get(&key()).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-    server.start(&[]);
+    server.restart(&[]);
     let mut found = store.get(&key()).await;
     for _ in 0..3_000 {
         if found.is_ok() {
@@ -238,11 +158,11 @@ async fn a_restarted_server_is_found_again_with_all_that_was_acknowledged() {
 // spec: A-25
 #[tokio::test]
 async fn a_server_that_hangs_is_an_error_in_bounded_time() {
-    let Some(server) = server("a_server_that_hangs", &[]) else { return };
-    let store = server.store("x").await;
-    server.signal("-STOP");
+    let Some(server) = RedisServer::start("a_server_that_hangs", &[]) else { return };
+    let store = open(&server).await;
+    signal(&server, "-STOP");
     let answer = tokio::time::timeout(Duration::from_secs(10), store.get(&key())).await;
-    server.signal("-CONT");
+    signal(&server, "-CONT");
     let error = answer.unwrap().unwrap_err();
     assert!(error.to_string().contains("did not answer within 1 s"), "{error}");
 }
@@ -250,8 +170,8 @@ async fn a_server_that_hangs_is_an_error_in_bounded_time() {
 // spec: K-3
 #[tokio::test]
 async fn numbers_lie_above_all_earlier_ones_even_when_the_counter_is_lost() {
-    let Some(server) = server("numbers_lie_above_all_earlier_ones", &[]) else { return };
-    let store = server.store("x").await;
+    let Some(server) = RedisServer::start("numbers_lie_above_all_earlier_ones", &[]) else { return };
+    let store = open(&server).await;
     let before = put(&store, Expect::Absent, "1").await;
     let client = redis::Client::open(server.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -262,12 +182,13 @@ async fn numbers_lie_above_all_earlier_ones_even_when_the_counter_is_lost() {
 // spec: K-3
 #[tokio::test]
 async fn weak_settings_are_told() {
-    let Some(server) =
-        server("weak_settings_are_told", &["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"])
-    else {
+    let Some(server) = RedisServer::start(
+        "weak_settings_are_told",
+        &["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"],
+    ) else {
         return;
     };
-    let store = server.store("x").await;
+    let store = open(&server).await;
     let warnings = store.check().await.unwrap().join("\n");
     assert!(warnings.contains("`appendonly` is `no`") && warnings.contains("`allkeys-lru`"), "{warnings}");
 }
@@ -305,15 +226,14 @@ async fn next(feed: &mut ChangeStream) -> Change {
 // spec: K-3
 #[tokio::test]
 async fn a_feed_tells_another_replica_and_comes_back_with_the_server() {
-    let Some(mut server) = server("a_feed_tells_another_replica", &[]) else { return };
-    let (one, other) = (server.store("x").await, server.store("x").await);
+    let Some(mut server) = RedisServer::start("a_feed_tells_another_replica", &[]) else { return };
+    let (one, other) = (open(&server).await, open(&server).await);
     let mut feed = other.changes(&Prefix::new(&["cooldown"]).unwrap()).await.unwrap().unwrap();
     let version = put(&one, Expect::Absent, "1").await;
     let change = next(&mut feed).await;
     assert_eq!((change.key, change.current.unwrap().version), (key(), version));
 
-    server.kill();
-    server.start(&[]);
+    server.restart(&[]);
     // The feed connects when it is read; what was written before it did is not told, so writing goes on.
     let told = async {
         loop {
@@ -339,13 +259,13 @@ async fn a_feed_tells_another_replica_and_comes_back_with_the_server() {
 // spec: K-3, A-25
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_that_go_on_through_crashes_lose_no_acknowledged_update() {
-    let Some(mut server) = server("writers_that_go_on_through_crashes", &[]) else { return };
-    let store = server.store("x").await;
+    let Some(mut server) = RedisServer::start("writers_that_go_on_through_crashes", &[]) else { return };
+    let store = open(&server).await;
     put(&store, Expect::Absent, "").await;
     let mut writers = tokio::task::JoinSet::new();
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     for writer in 0..8 {
-        let (store, stop) = (server.store("x").await, Arc::clone(&stop));
+        let (store, stop) = (open(&server).await, Arc::clone(&stop));
         writers.spawn(async move {
             let (mut acked, mut tried) = (Vec::new(), 0);
             while !stop.load(Ordering::SeqCst) {
@@ -369,8 +289,7 @@ async fn writers_that_go_on_through_crashes_lose_no_acknowledged_update() {
     }
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_millis(200)).await;
-        server.kill();
-        server.start(&[]);
+        server.restart(&[]);
         put_marked(&store).await;
     }
     stop.store(true, Ordering::SeqCst);
@@ -408,19 +327,17 @@ async fn put_marked(store: &RedisStore) {
 // spec: K-3
 #[tokio::test]
 async fn a_replica_that_takes_over_goes_on_above_all_earlier_versions() {
-    let Some(mut primary) = server("a_replica_that_takes_over", &["--port", "0"]) else { return };
+    let Some(mut primary) = RedisServer::start("a_replica_that_takes_over", &["--port", "0"]) else { return };
     let port = free_port();
     let (master_port, own) = (port.to_string(), free_port().to_string());
     // Replication needs TCP: the primary listens on loopback too.
-    primary.kill();
-    primary.start(&["--port", &master_port, "--bind", "127.0.0.1"]);
-    let store = primary.store("x").await;
+    primary.restart(&["--port", &master_port, "--bind", "127.0.0.1"]);
+    let store = open(&primary).await;
     let before = put(&store, Expect::Absent, "1").await;
-    let mut replica = server("a_replica_that_takes_over", &[]).unwrap();
-    replica.kill();
-    replica.start(&["--port", &own, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1", &master_port]);
+    let mut replica = RedisServer::start("a_replica_that_takes_over", &[]).unwrap();
+    replica.restart(&["--port", &own, "--bind", "127.0.0.1", "--replicaof", "127.0.0.1", &master_port]);
     // A replica serves reads; it takes no writes, and says so.
-    let reader = replica.store("x").await;
+    let reader = open(&replica).await;
     let mut seen = None;
     for _ in 0..3_000 {
         seen = reader.get(&key()).await.ok().flatten();
@@ -450,10 +367,10 @@ fn free_port() -> u16 {
 // spec: A-25
 #[tokio::test]
 async fn after_a_server_has_hung_the_store_goes_on() {
-    let Some(server) = server("after_a_server_has_hung", &[]) else { return };
-    let store = server.store("x").await;
+    let Some(server) = RedisServer::start("after_a_server_has_hung", &[]) else { return };
+    let store = open(&server).await;
     let before = put(&store, Expect::Absent, "1").await;
-    server.signal("-STOP");
+    signal(&server, "-STOP");
     let key = key();
     for _ in 0..2 {
         let swap =
@@ -461,7 +378,7 @@ async fn after_a_server_has_hung_the_store_goes_on() {
         let answer = tokio::time::timeout(Duration::from_secs(30), swap).await;
         assert!(answer.unwrap().is_err(), "a swap that is not acknowledged is an error");
     }
-    server.signal("-CONT");
+    signal(&server, "-CONT");
     // Whether the swaps came through is not known; reading tells, and the next one is sound.
     let after = put_when_up(&store, "3").await;
     assert!(after > before);

@@ -7,6 +7,7 @@ use failover_store::conformance::StillClock;
 use failover_store::{Expect, Key, KeyValue, Swap, Value, Version, WriteOptions};
 use failover_store_sled::SledStore;
 use std::fs::Permissions;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,11 +52,26 @@ fn open() -> (tempfile::TempDir, SledStore) {
     (dir, store)
 }
 
+/// What one writer could do if the disk were all: syncs a second of a record's bytes in a file of their own. Disks have
+/// moods, so it is asked anew before each figure.
+fn bare_syncs() -> u32 {
+    let mut file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let end = Instant::now() + Duration::from_secs(1);
+    let mut syncs = 0;
+    while Instant::now() < end {
+        file.write_all(&[b'x'; VALUE_BYTES]).unwrap();
+        file.sync_data().unwrap();
+        syncs += 1;
+    }
+    syncs
+}
+
 fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
-    println!("writers  swaps/s      p50      p99");
+    println!("writers  syncs/s alone  swaps/s   ratio      p50      p99");
     for writers in [1, 8, 64] {
+        let bare = bare_syncs();
         let (_dir, store) = open();
         let end = Instant::now() + RUN;
         let mut took = runtime.block_on(async {
@@ -67,8 +83,9 @@ fn main() {
         });
         took.sort_unstable();
         let at = |percent: usize| took.get(took.len() * percent / 100).copied().unwrap_or_default();
-        let rate = took.len() as u64 / RUN.as_secs();
-        println!("{writers:>7}  {rate:>7}  {:>7.0?}  {:>7.0?}", at(50), at(99));
+        let rate = u32::try_from(took.len() as u64 / RUN.as_secs()).unwrap();
+        let ratio = f64::from(rate) / f64::from(bare);
+        println!("{writers:>7}  {bare:>13}  {rate:>7}  {ratio:>5.1}x  {:>7.0?}  {:>7.0?}", at(50), at(99));
     }
     let (_dir, store) = open();
     let begin = Instant::now();

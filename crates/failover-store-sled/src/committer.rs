@@ -14,6 +14,10 @@ use tokio::sync::oneshot;
 /// Soft writes reach the disk this often. Below the half second that the contract lets them lose.
 const TICK: Duration = Duration::from_millis(400);
 
+/// Those who waited for the last sync mostly come back at once. Without waiting this long for the next of them, the
+/// first has a sync of its own, and half of the syncs serve one writer. A sync takes 100 µs and more.
+const GATHER: Duration = Duration::from_micros(100);
+
 /// A store that broke is mended at the tick after, and then at every so-many-th.
 const MEND_EVERY: u32 = 2;
 
@@ -122,10 +126,13 @@ struct Worker {
 
 impl Worker {
     fn run(&mut self, waiting: &Receiver<Waiter>) {
+        // How many the last sync served.
+        let mut served = 1;
         loop {
             match waiting.recv_timeout(TICK) {
                 Ok(first) => {
-                    let batch: Vec<Waiter> = std::iter::once(first).chain(waiting.try_iter()).collect();
+                    let batch = gather(first, waiting, served);
+                    served = batch.len();
                     let outcome = self.sync();
                     for waiter in batch {
                         // A waiter that went away has dropped its swap.
@@ -208,4 +215,17 @@ impl Worker {
                 .into()
         })
     }
+}
+
+/// All who wait, and up to as many as `before` if they come within [`GATHER`] of each other.
+fn gather(first: Waiter, waiting: &Receiver<Waiter>, before: usize) -> Vec<Waiter> {
+    let mut batch = vec![first];
+    batch.extend(waiting.try_iter());
+    while batch.len() < before
+        && let Ok(waiter) = waiting.recv_timeout(GATHER)
+    {
+        batch.push(waiter);
+        batch.extend(waiting.try_iter());
+    }
+    batch
 }

@@ -6,8 +6,12 @@
 mod clock;
 pub mod corpus;
 pub mod provider;
+#[cfg(all(feature = "redis", unix))]
+mod redis;
 pub mod upstream;
 
 pub use clock::ManualClock;
 /// The suite that every store must pass.
 pub use failover_store::conformance as kv;
+#[cfg(all(feature = "redis", unix))]
+pub use redis::RedisServer;

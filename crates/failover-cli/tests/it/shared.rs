@@ -1,73 +1,16 @@
 //! `FAILOVER_STORE_URL`: the store that several machines share.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "waits for other processes, for a bounded time; asks whether this is CI"
-)]
+#![expect(clippy::disallowed_methods, reason = "waits for other processes, for a bounded time")]
 
 use crate::serve::{Server, served};
 use crate::{Ended, World};
+use failover_testkit::RedisServer;
 use failover_testkit::upstream::Step;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
 const LIMITED: &str = r#"{"error":{"message":"Rate limit reached","type":"tokens"}}"#;
-
-struct Redis {
-    dir: TempDir,
-    child: Child,
-}
-
-impl Redis {
-    /// `None` where no server is installed: the caller returns, and CI fails.
-    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn start(test: &str) -> Option<Self> {
-        if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
-            assert!(
-                std::env::var("CI").is_err(),
-                "{test}: redis-server is not installed, and CI must run this"
-            );
-            eprintln!("SKIPPED {test}: redis-server is not installed (Debian: apt-get install redis-server)");
-            return None;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let child = Self::spawn(dir.path());
-        let redis = Self { dir, child };
-        for _ in 0..3_000 {
-            if std::os::unix::net::UnixStream::connect(redis.socket()).is_ok() {
-                return Some(redis);
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        unreachable!("the server does not start")
-    }
-
-    fn spawn(dir: &Path) -> Child {
-        Command::new("redis-server")
-            .args(["--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no", "--dir"])
-            .arg(dir)
-            .current_dir(dir)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap()
-    }
-
-    fn socket(&self) -> std::path::PathBuf {
-        self.dir.path().join("redis.sock")
-    }
-
-    fn url(&self) -> String {
-        format!("redis+unix://{}", self.socket().display())
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// A command of a machine whose home is `home`, on the config of the world.
 fn machine(world: &World, home: &Path, url: &str, args: &[&str]) -> Command {
@@ -80,7 +23,7 @@ fn machine(world: &World, home: &Path, url: &str, args: &[&str]) -> Command {
 // spec: K-3, U-2
 #[test]
 fn what_one_server_learns_the_other_knows() {
-    let Some(redis) = Redis::start("what_one_server_learns_the_other_knows") else { return };
+    let Some(redis) = RedisServer::start("what_one_server_learns_the_other_knows", &[]) else { return };
     let world = World::new();
     let (one, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let serve = |home: &TempDir| {

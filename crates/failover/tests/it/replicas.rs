@@ -2,8 +2,6 @@
 //!
 //! Without a server the test is skipped, loudly, and fails in CI.
 
-#![expect(clippy::disallowed_methods, reason = "a real server in real time")]
-
 use crate::common::{CONFIG, Scripted, T0, engine, turn};
 use failover::Engine;
 use failover::runner::Fate;
@@ -11,57 +9,15 @@ use failover::runner::plan::Skip;
 use failover::store::KeyValue;
 use failover::types::Clock;
 use failover_store_redis::RedisStore;
-use failover_testkit::ManualClock;
-use std::process::{Child, Command, Stdio};
+use failover_testkit::{ManualClock, RedisServer};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A server of our own: no port, killed when dropped.
-struct Server {
-    dir: tempfile::TempDir,
-    child: Child,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn server() -> Option<Server> {
-    if Command::new("redis-server").arg("--version").stdout(Stdio::null()).status().is_err() {
-        assert!(std::env::var("CI").is_err(), "redis-server is not installed, and CI must run this");
-        eprintln!("SKIPPED replicas: redis-server is not installed (Debian: apt-get install redis-server)");
-        return None;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let child = Command::new("redis-server")
-        .args(["--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no", "--dir"])
-        .arg(dir.path())
-        .current_dir(dir.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    Some(Server { dir, child })
-}
-
-impl Server {
-    async fn store(&self, clock: &Arc<ManualClock>) -> Arc<dyn KeyValue> {
-        let url = format!("redis+unix://{}", self.dir.path().join("redis.sock").display());
-        for _ in 0..3_000 {
-            let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
-            let store = RedisStore::open(&url, "fleet", clock).unwrap();
-            if store.check().await.is_ok() {
-                return Arc::new(store);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        unreachable!("the server does not start")
-    }
+async fn replica(server: &RedisServer, clock: &Arc<ManualClock>) -> Arc<dyn KeyValue> {
+    let store = RedisStore::open(&server.url(), "fleet", Arc::clone(clock) as Arc<dyn Clock>).unwrap();
+    store.check().await.unwrap();
+    Arc::new(store)
 }
 
 /// Two replicas that call the same providers.
@@ -70,16 +26,16 @@ struct Fleet {
     one: Engine,
     other: Engine,
     primary: Arc<Scripted>,
-    _server: Server,
+    _server: RedisServer,
 }
 
 async fn fleet() -> Option<Fleet> {
-    let server = server()?;
+    let server = RedisServer::start("replicas", &[])?;
     let clock = Arc::new(ManualClock::new(T0));
     let primary = Scripted::new("anthropic", true);
     let adapters = [Arc::clone(&primary), Scripted::new("openai", false), Scripted::new("groq", false)];
-    let one = engine(CONFIG, server.store(&clock).await, Arc::clone(&clock) as _, &adapters).await;
-    let other = engine(CONFIG, server.store(&clock).await, Arc::clone(&clock) as _, &adapters).await;
+    let one = engine(CONFIG, replica(&server, &clock).await, Arc::clone(&clock) as _, &adapters).await;
+    let other = engine(CONFIG, replica(&server, &clock).await, Arc::clone(&clock) as _, &adapters).await;
     Some(Fleet { clock, one, other, primary, _server: server })
 }
 

@@ -409,6 +409,9 @@ pub struct ModelFacts {
     /// Whether it calls tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
+    /// Whether it can be held to JSON; a request for JSON passes over a model that cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json: Option<bool>,
     /// Whether it goes on with an answer that somebody else began; a gateway's `streamRescue: "continue"` needs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefill: Option<bool>,

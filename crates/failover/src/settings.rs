@@ -134,6 +134,7 @@ fn capabilities(config: &Config) -> BTreeMap<ModelRef, Capabilities> {
             let mut known = Capabilities::default();
             known.context_window = facts.context_window;
             known.tools = facts.tools;
+            known.json = facts.json;
             known.images = facts.input.as_ref().map(|kinds| kinds.iter().any(|kind| kind == "image"));
             Some((ModelRef::new(id.clone(), &facts.id).ok()?, known))
         })

@@ -2,7 +2,7 @@
 
 use crate::common::{CONFIG, Scripted, T0, engine, turn};
 use failover::chain::{FallbacksKind, SelectionSource};
-use failover::provider::ChatRequest;
+use failover::provider::{ChatRequest, Image, ImageSource, Json, Part, ResponseFormat, Tool};
 use failover::runner::Fate;
 use failover::runner::plan::Skip;
 use failover::session::{SessionKey, select_user};
@@ -103,6 +103,36 @@ async fn a_prompt_that_cannot_fit_is_not_sent_to_a_small_window() {
     let answer = engine.chat(&turn).await.unwrap();
     assert_eq!((answer.model.to_string().as_str(), small.calls()), ("openai/b", 0));
     assert!(answer.trail[0].to_string().contains("context_window"), "{}", answer.trail[0]);
+}
+
+// spec: H-11
+#[tokio::test]
+async fn a_model_that_is_known_to_lack_what_the_request_needs_is_passed_over() {
+    let cases: [(&str, &str, fn(&mut ChatRequest)); 3] = [
+        ("json: false", "json", |request| request.response_format = Some(ResponseFormat::JsonObject)),
+        ("input: ['text']", "modality", |request| {
+            let image = Image::new(ImageSource::Url("https://example.com/a.png".to_owned()));
+            request.messages[0].parts.push(Part::Image(image));
+        }),
+        ("tools: false", "tools", |request| request.tools.push(Tool::new("f", Json::parse("{}").unwrap()))),
+    ];
+    for (facts, lacking, ask) in cases {
+        let clock = Arc::new(ManualClock::new(T0));
+        let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+        let config = format!(
+            "{{ agents: {{ defaults: {{ model: {{ primary: 'anthropic/a', fallbacks: ['openai/b'] }} }} }},
+            models: {{ providers: {{ anthropic: {{ models: [{{ id: 'a', {facts} }}] }} }} }} }}"
+        );
+        let (lacks, has) = (Scripted::new("anthropic", false), Scripted::new("openai", false));
+        let adapters = [Arc::clone(&lacks), has];
+        let engine = engine(&config, store, Arc::clone(&clock) as _, &adapters).await;
+        let mut turn = turn("s");
+        ask(&mut turn.request);
+        let answer = engine.chat(&turn).await.unwrap();
+        assert_eq!((answer.model.to_string().as_str(), lacks.calls()), ("openai/b", 0), "{facts}");
+        assert!(answer.trail[0].to_string().contains(lacking), "{}", answer.trail[0]);
+        assert_eq!(engine.chat(&crate::common::turn("t")).await.unwrap().model.to_string(), "anthropic/a");
+    }
 }
 
 // spec: H-12, R-1, R-18

@@ -8,6 +8,7 @@ use failover::config::Loaded;
 use failover::store::{KeyValue, MemoryStore};
 use failover::types::Clock;
 use failover_gateway::{Drained, Gateway, Made, NewToken, serve};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -100,6 +101,17 @@ fn start_log(form: LogForm) {
     }
 }
 
+/// Takes as many open files as the process may have. A stream needs two, and the soft limit, which is 1,024 on most
+/// systems, is meant for programs that call `select`.
+fn raise_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    match setrlimit(Resource::Nofile, limit) {
+        Ok(()) => {}
+        Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
+    }
+}
+
 /// Where to listen, and that nobody does it unguarded.
 fn address(args: &ServeArgs, loaded: &Loaded) -> Result<SocketAddr, Failure> {
     let gateway = &loaded.config.gateway;
@@ -123,6 +135,7 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
     let address = listener.local_addr().unwrap_or(address);
     let terminal = std::io::stderr().is_terminal();
     start_log(args.log.unwrap_or(if terminal { LogForm::Text } else { LogForm::Json }));
+    raise_open_files();
 
     let (store, owns): (Arc<dyn KeyValue>, bool) = if args.memory {
         let clock: Arc<dyn Clock> = Arc::new(failover::runner::SystemClock::new());

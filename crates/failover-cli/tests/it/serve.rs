@@ -107,6 +107,27 @@ pub(crate) fn served(answer: &str) -> &str {
     answer.lines().find_map(|line| line.strip_prefix("x-failover-served: ")).unwrap_or("nobody")
 }
 
+// spec: G-9
+#[test]
+fn it_takes_more_connections_than_the_soft_limit_of_open_files() {
+    let world = World::new();
+    let wanted = world.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -Sn 64; exec \"$0\" \"$@\""])
+        .arg(wanted.get_program())
+        .args(wanted.get_args());
+    limited.env_clear();
+    for (name, value) in wanted.get_envs() {
+        limited.env(name, value.unwrap_or_default());
+    }
+    let server = Server::of(limited, world.home.path());
+    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let (status, answer) = server.ask(None);
+    assert_eq!((status, served(&answer)), (200, "first/one"), "{answer}");
+    drop(idle);
+}
+
 // spec: U-2, G-1, G-8
 #[test]
 fn it_serves_logs_as_json_and_ends_on_sigterm() {

@@ -110,14 +110,15 @@ fn documents(mut command: Command) -> Outcome {
     check(command)
 }
 
-/// Needs cargo-deny, which is no part of the toolchain. Advisories want a network, and are asked for by hand.
+/// Needs cargo-deny, which is no part of the toolchain. Advisories want a database of their own, and are asked for by
+/// hand.
 fn denied() -> Outcome {
     if !has("cargo-deny") {
         println!("left out: cargo-deny is not installed");
         return Ok(());
     }
     for manifest in ["Cargo.toml", layers::APART] {
-        let place = ["--manifest-path", manifest, "--offline"];
+        let place = ["--manifest-path", manifest, "--locked"];
         check(cargo(&[&["deny"][..], &place, &["check", "bans", "licenses", "sources"]].concat()))?;
     }
     Ok(())

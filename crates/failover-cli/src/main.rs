@@ -11,6 +11,7 @@ mod home;
 mod import;
 mod input;
 mod journal;
+mod log;
 mod reference;
 mod run;
 mod serve;

@@ -3,8 +3,10 @@
 use crate::exit::{Exit, Failure, chain};
 use crate::home;
 use crate::journal::Journal;
-use clap::{Args, ValueEnum};
+use crate::log::{self, LogForm};
+use clap::Args;
 use failover::config::Loaded;
+use failover::runner::SystemClock;
 use failover::store::{KeyValue, MemoryStore};
 use failover::types::Clock;
 use failover_gateway::{Drained, Gateway, Made, NewToken, serve};
@@ -15,10 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
-/// Name of the variable that says what is logged: `warn`, `failover_gateway=debug`.
-const LOG: &str = "FAILOVER_LOG";
 /// File in the state directory with the admin token of the process that runs.
 const ADMIN_TOKEN: &str = "admin-token";
 
@@ -48,15 +47,6 @@ pub(crate) struct ServeArgs {
     /// Make a token for a caller of this name, print it with its entry for the config, and end.
     #[arg(long, value_name = "NAME")]
     new_token: Option<String>,
-}
-
-/// How the log is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LogForm {
-    /// An object a line.
-    Json,
-    /// For people.
-    Text,
 }
 
 /// Runs the command, on a runtime of its own: signals mean something else here than in other commands.
@@ -92,15 +82,6 @@ fn new_token(name: &str, out: &mut impl Write) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn start_log(form: LogForm) {
-    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match form {
-        LogForm::Json => log.json().flatten_event(true).with_current_span(false).with_span_list(false).init(),
-        LogForm::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
-    }
-}
-
 /// Takes as many open files as the process may have. A stream needs two, and the soft limit, which is 1,024 on most
 /// systems, is meant for programs that call `select`.
 fn raise_open_files() {
@@ -134,11 +115,12 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
     })?;
     let address = listener.local_addr().unwrap_or(address);
     let terminal = std::io::stderr().is_terminal();
-    start_log(args.log.unwrap_or(if terminal { LogForm::Text } else { LogForm::Json }));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let form = args.log.unwrap_or(if terminal { LogForm::Text } else { LogForm::Json });
+    let thin = log::start(form, Arc::clone(&clock));
     raise_open_files();
 
     let (store, owns): (Arc<dyn KeyValue>, bool) = if args.memory {
-        let clock: Arc<dyn Clock> = Arc::new(failover::runner::SystemClock::new());
         (Arc::new(MemoryStore::new(clock)), true)
     } else {
         let (store, owns, told) = home::for_serving().await?;
@@ -174,7 +156,10 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
             "failover serves on http://{address}/v1\nstatus page: http://{address}/status{hash}"
         );
     }
-    let drained = Box::pin(until_told(listener, gateway, args.no_watch)).await?;
+    let drained = tokio::select! {
+        drained = Box::pin(until_told(listener, gateway, args.no_watch)) => drained?,
+        () = thin.tell() => Drained::default(),
+    };
     if drained.cut > 0 {
         tracing::warn!(cut = drained.cut, "streams were cut: they did not end in time");
     }

@@ -108,7 +108,8 @@ async fn a_prompt_that_cannot_fit_is_not_sent_to_a_small_window() {
 // spec: H-11
 #[tokio::test]
 async fn a_model_that_is_known_to_lack_what_the_request_needs_is_passed_over() {
-    let cases: [(&str, &str, fn(&mut ChatRequest)); 3] = [
+    type Ask = fn(&mut ChatRequest);
+    let cases: [(&str, &str, Ask); 3] = [
         ("json: false", "json", |request| request.response_format = Some(ResponseFormat::JsonObject)),
         ("input: ['text']", "modality", |request| {
             let image = Image::new(ImageSource::Url("https://example.com/a.png".to_owned()));

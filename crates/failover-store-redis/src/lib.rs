@@ -14,6 +14,7 @@
 //! All keys of a namespace share a hash tag, so that a cluster keeps them in one slot.
 
 mod feed;
+mod rest;
 mod script;
 mod store;
 

@@ -1,6 +1,7 @@
 //! The client's end.
 
 use crate::feed;
+use crate::rest::Rest;
 use crate::script::{PAGE, SCAN, SWAP};
 use async_trait::async_trait;
 use failover_store::{
@@ -13,6 +14,7 @@ use redis::{Client, RedisError, Script};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a connection or an answer may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,6 +29,7 @@ pub struct RedisStore {
     connection: ConnectionManager,
     clock: Arc<dyn Clock>,
     names: Arc<Names>,
+    rest: Arc<Rest>,
 }
 
 struct Names {
@@ -75,7 +78,7 @@ impl RedisStore {
             scan: Script::new(SCAN),
             place,
         };
-        Ok(Self { client, connection, clock, names: Arc::new(names) })
+        Ok(Self { client, connection, clock, names: Arc::new(names), rest: Arc::default() })
     }
 
     /// Asks whether the server answers. Gives the settings that let it lose what it acknowledged, as sentences for an
@@ -90,13 +93,30 @@ impl RedisStore {
     /// Cancel safe.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         let mut connection = self.connection.clone();
-        let asked: Result<(), RedisError> = redis::cmd("PING").query_async(&mut connection).await;
-        asked.map_err(|e| self.unavailable(&e))?;
+        let () = self.answer(redis::cmd("PING").query_async(&mut connection)).await?;
         Ok(warnings(&mut connection).await)
     }
 
-    fn unavailable(&self, e: &RedisError) -> StoreError {
-        unavailable(&self.names.place, e)
+    /// The server's answer, unless it did not answer lately.
+    async fn answer<T>(&self, asked: impl Future<Output = Result<T, RedisError>>) -> Result<T, StoreError> {
+        let place = || self.names.place.clone();
+        if let Some(why) = self.rest.why(Instant::now()) {
+            return Err(StoreError::Unavailable { place: place(), why: why.to_string() });
+        }
+        match asked.await {
+            Ok(answer) => {
+                self.rest.answered();
+                Ok(answer)
+            }
+            Err(e) => {
+                let why = told(&e);
+                // What the server itself refuses is an answer.
+                if e.is_io_error() || e.is_timeout() {
+                    self.rest.failed(Instant::now(), &why);
+                }
+                Err(StoreError::Unavailable { place: place(), why })
+            }
+        }
     }
 
     /// A connection of its own that is told of every change of the namespace.
@@ -107,7 +127,8 @@ impl RedisStore {
             Ok(connection)
         };
         match tokio::time::timeout(PATIENCE, subscribed).await {
-            Ok(subscribed) => subscribed.map_err(|e| self.unavailable(&e)),
+            Ok(subscribed) => subscribed
+                .map_err(|e| StoreError::Unavailable { place: self.names.place.clone(), why: told(&e) }),
             Err(_) => Err(StoreError::Unavailable {
                 place: self.names.place.clone(),
                 why: "the server did not answer within 1 s".to_owned(),
@@ -124,9 +145,8 @@ impl RedisStore {
     }
 }
 
-fn unavailable(place: &str, e: &RedisError) -> StoreError {
-    let why = if e.is_timeout() { "the server did not answer within 1 s".to_owned() } else { e.to_string() };
-    StoreError::Unavailable { place: place.to_owned(), why }
+fn told(e: &RedisError) -> String {
+    if e.is_timeout() { "the server did not answer within 1 s".to_owned() } else { e.to_string() }
 }
 
 /// What to tell of the server's settings. A server that does not show them is told of too.
@@ -167,13 +187,10 @@ impl KeyValue for RedisStore {
     async fn get(&self, key: &Key) -> Result<Option<Versioned>, StoreError> {
         let mut connection = self.connection.clone();
         let record = format!("{}{key}", self.names.record);
-        let (version, value): (Option<Vec<u8>>, Option<Vec<u8>>) = redis::cmd("HMGET")
-            .arg(record)
-            .arg("v")
-            .arg("d")
-            .query_async(&mut connection)
-            .await
-            .map_err(|e| self.unavailable(&e))?;
+        let mut command = redis::cmd("HMGET");
+        command.arg(record).arg("v").arg("d");
+        let (version, value): (Option<Vec<u8>>, Option<Vec<u8>>) =
+            self.answer(command.query_async(&mut connection)).await?;
         version
             .zip(value)
             .map(|(version, value)| versioned(&version, &value).ok_or_else(|| self.confused()))
@@ -197,21 +214,16 @@ impl KeyValue for RedisStore {
         // Both classes of write are acknowledged alike: durability is the server's.
         let life = write.expires_at.map(|at| at.since(self.clock.now()).as_millis().to_string());
         let mut connection = self.connection.clone();
-        let answer: Vec<Vec<u8>> = self
-            .names
-            .swap
-            .key(format!("{}{key}", self.names.record))
-            .key(&self.names.index)
+        let mut swap = self.names.swap.key(format!("{}{key}", self.names.record));
+        swap.key(&self.names.index)
             .key(&self.names.version)
             .arg(expect)
             .arg(if next.is_some() { "put" } else { "del" })
             .arg(next.as_ref().map_or(&[][..], Value::as_bytes))
             .arg(life.unwrap_or_default())
             .arg(key.as_str())
-            .arg(&self.names.channel)
-            .invoke_async(&mut connection)
-            .await
-            .map_err(|e| self.unavailable(&e))?;
+            .arg(&self.names.channel);
+        let answer: Vec<Vec<u8>> = self.answer(swap.invoke_async(&mut connection)).await?;
         let parts: Vec<&[u8]> = answer.iter().map(Vec::as_slice).collect();
         match parts.as_slice() {
             [b"done"] => Ok(Swap::Done(None)),
@@ -244,17 +256,9 @@ impl KeyValue for RedisStore {
         let mut found = Vec::new();
         while found.len() < limit {
             let mut connection = self.connection.clone();
-            let answer: Vec<Vec<u8>> = self
-                .names
-                .scan
-                .key(&self.names.index)
-                .arg(&from)
-                .arg(&to)
-                .arg((limit - found.len()).min(PAGE))
-                .arg(&self.names.record)
-                .invoke_async(&mut connection)
-                .await
-                .map_err(|e| self.unavailable(&e))?;
+            let mut scan = self.names.scan.key(&self.names.index);
+            scan.arg(&from).arg(&to).arg((limit - found.len()).min(PAGE)).arg(&self.names.record);
+            let answer: Vec<Vec<u8>> = self.answer(scan.invoke_async(&mut connection)).await?;
             let (stopped, records) = answer.split_first().ok_or_else(|| self.confused())?;
             for record in records.chunks(3) {
                 let [name, version, value] = record else { return Err(self.confused()) };

@@ -6,7 +6,7 @@ use redb::{Database, Durability, ReadableDatabase, TableDefinition};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -17,29 +17,55 @@ pub(crate) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("me
 pub(crate) const MARK: &str = "mark";
 /// Soft writes are committed this often: below the half second that the contract lets them lose.
 const TICK: Duration = Duration::from_millis(400);
+/// Told while the database is opened anew.
+pub(crate) const REOPENING: &str = "its file is being opened anew; try again";
 /// Records looked at by one step of the sweep.
 const SWEEP_STEP: usize = 256;
 
 pub(crate) type Failure = Arc<str>;
 pub(crate) type Waiter = oneshot::Sender<Result<(), Failure>>;
 
+/// Opens the database, also once more after it broke.
+pub(crate) type Open = Box<dyn Fn() -> Result<Database, redb::DatabaseError> + Send + Sync>;
+
 /// What the store and its thread share.
 pub(crate) struct Shared {
-    pub(crate) db: Database,
+    /// Nothing while it is opened anew.
+    db: RwLock<Option<Arc<Database>>>,
+    open: Open,
     overlay: Mutex<Overlay>,
-    /// Why writes are no longer taken: what a failed commit left behind is not known.
-    pub(crate) failed: OnceLock<Failure>,
+    /// Why writes are not taken: redb refuses everything after a failed commit, until it is opened anew.
+    failed: Mutex<Option<Failure>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Shared {
-    pub(crate) fn new(db: Database, overlay: Overlay, clock: Arc<dyn Clock>) -> Self {
-        Self { db, overlay: Mutex::new(overlay), failed: OnceLock::new(), clock }
+    pub(crate) fn new(db: Database, open: Open, overlay: Overlay, clock: Arc<dyn Clock>) -> Self {
+        let db = RwLock::new(Some(Arc::new(db)));
+        Self { db, open, overlay: Mutex::new(overlay), failed: Mutex::new(None), clock }
     }
 
     /// Each change of the overlay is one step, so a panic elsewhere cannot leave it half changed.
     pub(crate) fn overlay(&self) -> MutexGuard<'_, Overlay> {
         self.overlay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The database, for one call.
+    pub(crate) fn db(&self) -> Option<Arc<Database>> {
+        self.db.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put_db(&self, db: Option<Database>) {
+        *self.db.write().unwrap_or_else(PoisonError::into_inner) = db.map(Arc::new);
+    }
+
+    /// Why writes are not taken now.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put_failure(&self, failure: Option<Failure>) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
     /// Runs until the store is dropped, and commits what is left.
@@ -55,6 +81,7 @@ impl Shared {
                         let _ = waiter.send(outcome.clone());
                     }
                 }
+                Err(RecvTimeoutError::Timeout) if self.failure().is_some() => self.mend(),
                 Err(RecvTimeoutError::Timeout) => {
                     // A failure is kept, and told to the next writer.
                     let _ = self.commit();
@@ -69,32 +96,56 @@ impl Shared {
     }
 
     fn commit(&self) -> Result<(), Failure> {
-        if let Some(failure) = self.failed.get() {
-            return Err(Arc::clone(failure));
+        if let Some(failure) = self.failure() {
+            return Err(failure);
         }
+        let Some(db) = self.db() else { return Err(REOPENING.into()) };
+        self.commit_to(&db).map_err(|e| {
+            let why = format!(
+                "the disk did not take a write: {e}; free or mend it: it is tried again every second"
+            );
+            let failure: Failure = why.into();
+            tracing::warn!(why = %failure, "the store takes no writes until it is mended");
+            self.put_failure(Some(Arc::clone(&failure)));
+            failure
+        })
+    }
+
+    fn commit_to(&self, db: &Database) -> Result<(), redb::Error> {
         let (batch, mark) = {
             let overlay = self.overlay();
             (overlay.pending.clone(), overlay.wanted_mark())
         };
-        if batch.is_empty() && mark.is_none() {
-            return Ok(());
+        if !batch.is_empty() || mark.is_some() {
+            write(db, &batch, mark)?;
+            self.overlay().committed(&batch, mark);
         }
-        match write(&self.db, &batch, mark) {
-            Ok(()) => {
-                self.overlay().committed(&batch, mark);
-                Ok(())
+        Ok(())
+    }
+
+    /// Opens the database anew and commits what is pending: all that was written before it broke and since.
+    fn mend(&self) {
+        // A reader may hold the old one for a moment; the file cannot be opened before it is gone.
+        self.put_db(None);
+        let mended = (self.open)().map_err(redb::Error::from).and_then(|db| {
+            self.commit_to(&db)?;
+            Ok(db)
+        });
+        match mended {
+            Ok(db) => {
+                self.put_db(Some(db));
+                self.put_failure(None);
+                tracing::warn!("the store takes writes again; nothing that was in memory is lost");
             }
-            Err(e) => {
-                let failure = format!("the disk did not take a write: {e}; free or mend it, then restart");
-                Err(Arc::clone(self.failed.get_or_init(|| failure.into())))
-            }
+            Err(error) => tracing::debug!(%error, "the store cannot be mended yet"),
         }
     }
 
     /// Marks what has lapsed among the next records as deleted, for the next commit; says where to go on.
     fn sweep(&self, cursor: Option<&str>) -> Result<Option<String>, redb::Error> {
         let now = self.clock.now();
-        let table = self.db.begin_read()?.open_table(RECORDS)?;
+        let Some(db) = self.db() else { return Ok(None) };
+        let table = db.begin_read()?.open_table(RECORDS)?;
         let from = cursor.map_or(Bound::Unbounded, Bound::Excluded);
         let mut last = None;
         for entry in table.range::<&str>((from, Bound::Unbounded))?.take(SWEEP_STEP) {

@@ -1,6 +1,6 @@
 //! The store: reads through the overlay into redb, swaps under the overlay's lock.
 
-use crate::commit::{Failure, MARK, META, RECORDS, Shared, Waiter, decode, write};
+use crate::commit::{Failure, MARK, META, Open, RECORDS, REOPENING, Shared, Waiter, decode, write};
 use crate::overlay::{BLOCK, Overlay, Record};
 use async_trait::async_trait;
 use failover_store::{
@@ -55,45 +55,46 @@ impl RedbStore {
         builder.mode(0o700);
         builder.create(dir).map_err(disk)?;
         let path = dir.join("failover.redb");
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        options.mode(0o600);
-        let file = options.open(&path).map_err(disk)?;
+        let file = open_file(&path).map_err(disk)?;
         for path in [dir, &path] {
             check_private(path, &place)?;
         }
-        let opened = FileBackend::new(file).and_then(|file| Database::builder().create_with_backend(file));
-        let db = opened.map_err(|e| {
+        drop(file);
+        let open: Open = Box::new(move || {
+            let backend = FileBackend::new(open_file(&path).map_err(redb::StorageError::from)?)?;
+            Database::builder().create_with_backend(backend)
+        });
+        Self::start(open, place, clock)
+    }
+
+    /// A store on any backend of redb: in memory, or one that fails in tests. `place` names it in errors. `backend` is
+    /// asked for it again when it broke, and gives one with the same content.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Engine`] for everything that redb or the backend says.
+    pub fn on_backend<B: StorageBackend>(
+        backend: impl Fn() -> B + Send + Sync + 'static,
+        place: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let open: Open = Box::new(move || Database::builder().create_with_backend(backend()));
+        Self::start(open, place.to_owned(), clock)
+    }
+
+    fn start(open: Open, place: String, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let db = open().map_err(|e| {
             if matches!(e, redb::DatabaseError::DatabaseAlreadyOpen) {
                 StoreError::Locked { place: place.clone(), holder: None }
             } else {
                 engine(&place, e)
             }
         })?;
-        Self::start(db, place, clock)
-    }
-
-    /// A store on any backend of redb: in memory, or one that fails in tests. `place` names it in errors.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Engine`] for everything that redb or the backend says.
-    pub fn on_backend(
-        backend: impl StorageBackend,
-        place: &str,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, StoreError> {
-        let db = Database::builder().create_with_backend(backend).map_err(|e| engine(place, e))?;
-        Self::start(db, place.to_owned(), clock)
-    }
-
-    fn start(db: Database, place: String, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let found = first_mark(&db).map_err(|e| engine(&place, e))?;
         // Makes the tables as well, so that a read never meets a missing one.
         write(&db, &BTreeMap::new(), Some(found.saturating_add(BLOCK))).map_err(|e| engine(&place, e))?;
         let overlay = Overlay::new(found, found.saturating_add(BLOCK));
-        let shared = Arc::new(Shared::new(db, overlay, clock));
+        let shared = Arc::new(Shared::new(db, open, overlay, clock));
         let (waiting, queue) = channel();
         let thread = {
             let shared = Arc::clone(&shared);
@@ -103,6 +104,14 @@ impl RedbStore {
         let inner = Inner { place, feed: Feed::new(), shared, waiting: Some(waiting), thread: Some(thread) };
         Ok(Self { inner: Arc::new(inner) })
     }
+}
+
+fn open_file(path: &Path) -> std::io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    options.mode(0o600);
+    options.open(path)
 }
 
 /// Where version numbers go on.
@@ -161,9 +170,17 @@ impl Inner {
         StoreError::Unavailable { place: self.place.clone(), why: why.to_string() }
     }
 
-    fn committed(&self, key: &str) -> Result<Option<Record>, redb::Error> {
-        let table = self.shared.db.begin_read()?.open_table(RECORDS)?;
-        Ok(table.get(key)?.map(|stored| decode(stored.value())))
+    fn db(&self) -> Result<Arc<Database>, StoreError> {
+        let failure = || self.shared.failure().unwrap_or_else(|| REOPENING.into());
+        self.shared.db().ok_or_else(|| self.unavailable(&failure()))
+    }
+
+    fn committed(&self, key: &str) -> Result<Option<Record>, StoreError> {
+        let look = |db: &Database| -> Result<Option<Record>, redb::Error> {
+            let table = db.begin_read()?.open_table(RECORDS)?;
+            Ok(table.get(key)?.map(|stored| decode(stored.value())))
+        };
+        look(&*self.db()?).map_err(|e| self.engine(e))
     }
 
     /// Returns once everything applied before this call is durable.
@@ -187,7 +204,7 @@ impl Inner {
         let mut overlay = self.shared.overlay();
         let record = match overlay.pending.get(key.as_str()) {
             Some(pending) => Some(pending.clone()),
-            None => self.committed(key.as_str()).map_err(|e| self.engine(e))?,
+            None => self.committed(key.as_str())?,
         };
         let current = record.and_then(|record| record.live(self.shared.clock.now()));
         if !expect.met_by(current.as_ref().map(|current| current.version)) {
@@ -213,7 +230,7 @@ impl KeyValue for RedbStore {
         let record = match pending {
             Some(pending) => Some(pending),
             // What left the overlay in between was committed before.
-            None => store.committed(key.as_str()).map_err(|e| store.engine(e))?,
+            None => store.committed(key.as_str())?,
         };
         Ok(record.and_then(|record| record.live(store.shared.clock.now())))
     }
@@ -230,8 +247,8 @@ impl KeyValue for RedbStore {
             value.check_size(key)?;
         }
         loop {
-            if let Some(failure) = store.shared.failed.get() {
-                return Err(store.unavailable(failure));
+            if let Some(failure) = store.shared.failure() {
+                return Err(store.unavailable(&failure));
             }
             let Some(swap) = store.try_swap(key, expect, next.as_ref(), write)? else {
                 store.durable().await?;
@@ -265,7 +282,7 @@ impl KeyValue for RedbStore {
                 .take_while(|(key, _)| key.starts_with(prefix.as_str()))
                 .map(|(key, record)| (key.clone(), record.clone()))
                 .collect();
-            let read = store.shared.db.begin_read().map_err(|e| store.engine(e))?;
+            let read = store.db()?.begin_read().map_err(|e| store.engine(e))?;
             (pending, read.open_table(RECORDS).map_err(|e| store.engine(e))?)
         };
         let mut found = Vec::new();

@@ -27,10 +27,19 @@ fn private_dir() -> TempDir {
 }
 
 /// Works until it is told to fail.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Failing {
-    inner: InMemoryBackend,
+    inner: Arc<InMemoryBackend>,
     broken: Arc<AtomicBool>,
+}
+
+impl Failing {
+    /// A store on a disk that can be broken.
+    fn store(clock: Arc<dyn Clock>) -> (RedbStore, Arc<AtomicBool>) {
+        let disk = Self { inner: Arc::new(InMemoryBackend::new()), broken: Arc::default() };
+        let broken = Arc::clone(&disk.broken);
+        (RedbStore::on_backend(move || disk.clone(), "a failing disk", clock).unwrap(), broken)
+    }
 }
 
 impl StorageBackend for Failing {
@@ -81,9 +90,7 @@ impl Fixture for Redb {
     }
 
     async fn failing(&self) -> Option<Arc<dyn KeyValue>> {
-        let broken = Arc::new(AtomicBool::new(false));
-        let backend = Failing { inner: InMemoryBackend::new(), broken: Arc::clone(&broken) };
-        let store = RedbStore::on_backend(backend, "a failing disk", self.clock()).unwrap();
+        let (store, broken) = Failing::store(self.clock());
         broken.store(true, Ordering::SeqCst);
         Some(Arc::new(store))
     }
@@ -101,6 +108,42 @@ impl Fixture for Redb {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_redb_store_passes() {
     assert_eq!(violations(&Redb::default()).await, []);
+}
+
+/// Swaps until it is taken; a lost swap is read again.
+async fn put(store: &RedbStore, key: &Key, text: &str) {
+    loop {
+        let found = store.get(key).await;
+        if let Ok(found) = found {
+            let next = Some(Value::new(text.as_bytes()));
+            let swap = store.swap(key, Expect::from(found.as_ref()), next, WriteOptions::durable()).await;
+            if matches!(swap, Ok(Swap::Done(_))) {
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+// spec: K-2, A-25
+#[tokio::test]
+async fn a_disk_that_failed_is_written_to_again_and_nothing_is_lost() {
+    let (store, broken) = Failing::store(Arc::new(StillClock::new()));
+    let [kept, soft, late] = ["kept", "soft", "late"].map(|name| Key::new(&["k", name]).unwrap());
+    put(&store, &kept, "1").await;
+    broken.store(true, Ordering::SeqCst);
+    let absent = Expect::Absent;
+    let taken = store.swap(&soft, absent, Some(Value::new(*b"2")), WriteOptions::soft()).await;
+    assert!(matches!(taken, Ok(Swap::Done(Some(_)))), "a soft write waits for no disk");
+    let refused = store.swap(&late, absent, Some(Value::new(*b"3")), WriteOptions::durable()).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+    let again = store.swap(&late, absent, Some(Value::new(*b"3")), WriteOptions::durable()).await;
+    assert!(matches!(again, Err(StoreError::Unavailable { .. })), "{again:?}");
+    broken.store(false, Ordering::SeqCst);
+    put(&store, &late, "4").await;
+    for (key, text) in [(&kept, "1"), (&soft, "2"), (&late, "4")] {
+        assert_eq!(store.get(key).await.unwrap().unwrap().value.as_bytes(), text.as_bytes(), "{key}");
+    }
 }
 
 // spec: K-2

@@ -264,9 +264,14 @@ impl Disk {
     }
 }
 
+fn on(disk: &Disk) -> RedbStore {
+    let disk = disk.clone();
+    RedbStore::on_backend(move || disk.clone(), "a disk", clock()).unwrap()
+}
+
 /// Names the promised writes that are not on the disk.
 async fn lost_by(disk: Disk, promised: &BTreeMap<u64, u64>) -> Vec<String> {
-    let store = match RedbStore::on_backend(disk, "after the cut", clock()) {
+    let store = match RedbStore::on_backend(move || disk.clone(), "after the cut", clock()) {
         Ok(store) => store,
         Err(error) => return vec![format!("not opened: {error}: {:?}", std::error::Error::source(&error))],
     };
@@ -282,7 +287,7 @@ async fn lost_by(disk: Disk, promised: &BTreeMap<u64, u64>) -> Vec<String> {
 
 /// Writers write until they are done; the power is cut again and again. Gives back what was lost.
 async fn cut_power_now_and_then(disk: Disk, stray: bool) -> Vec<String> {
-    let store = RedbStore::on_backend(disk.clone(), "a disk", clock()).unwrap();
+    let store = on(&disk);
     let acked: Arc<Mutex<BTreeMap<u64, u64>>> = Arc::default();
     let mut tasks = tokio::task::JoinSet::new();
     for writer in 0..8_u64 {
@@ -334,7 +339,7 @@ async fn pages_that_reached_the_disk_early_do_no_harm() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_catches_a_disk_that_only_pretends() {
     let disk = Disk::new(false);
-    let store = RedbStore::on_backend(disk.clone(), "a disk", clock()).unwrap();
+    let store = on(&disk);
     let key = Key::new(&["power", "1"]).unwrap();
     let put = store.swap(&key, Expect::Absent, Some(Value::new(*b"1")), WriteOptions::durable()).await;
     assert!(matches!(put, Ok(Swap::Done(Some(_)))));

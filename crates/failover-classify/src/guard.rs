@@ -32,7 +32,7 @@ pub(crate) fn is_record(text: &str) -> bool {
     if text.is_empty() || is_trace(text) {
         return false;
     }
-    let line = text.lines().next().unwrap_or_default().trim();
+    let line = first_line(text);
     is_commit(line)
         || is_test_run(text, line)
         || is_table(text, line)
@@ -49,13 +49,22 @@ pub(crate) fn is_record(text: &str) -> bool {
         || is_code(text)
 }
 
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim()
+}
+
+/// Whether there is a second line. Shapes of many lines are not looked for in one.
+fn has_lines(text: &str) -> bool {
+    has_byte(text, b'\n')
+}
+
 /// Whether somebody says this, and no program reports it.
 pub(crate) fn is_speech(text: &str) -> bool {
     let text = front(text);
-    let line = text.lines().next().unwrap_or_default().trim();
     if has_shape(text) {
         return false;
     }
+    let line = first_line(text);
     is_note(line)
         || is_treatise(line)
         || is_mention(line)
@@ -147,6 +156,15 @@ fn holds(text: &str, part: &str) -> bool {
     crate::view::find_ignore_case(text, part).is_some()
 }
 
+/// The same with regard to case. Quicker than what the standard library has, for short texts that mostly do not hold it.
+fn has(text: &str, part: &str) -> bool {
+    crate::view::find(text, part).is_some()
+}
+
+fn has_byte(text: &str, byte: u8) -> bool {
+    memchr::memchr(byte, text.as_bytes()).is_some()
+}
+
 fn starts_with_any(text: &str, list: &[&str]) -> bool {
     list.iter().any(|start| starts(text, start))
 }
@@ -162,7 +180,7 @@ fn is_trace(text: &str) -> bool {
         "stack backtrace",
         "\n  caused by",
     ];
-    text.contains('\n') && SIGNS.iter().any(|sign| holds(text, sign))
+    has_lines(text) && SIGNS.iter().any(|sign| holds(text, sign))
 }
 
 /// The subject of a commit: `feat(x): …`, `1a2b3c4 docs: …`, a merge, or an imperative that changes a program.
@@ -317,9 +335,8 @@ fn is_table(text: &str, line: &str) -> bool {
     if heading.len() < line.len() && heading.starts_with(' ') {
         return true;
     }
-    is_separated(text)
-        || is_list_of_codes(text)
-        || is_grid(text)
+    has_lines(text) && (is_separated(text) || is_list_of_codes(text))
+        || has_byte(text, b'+') && is_grid(text)
         || line.starts_with("**Q")
         || line.starts_with("- [ ] ")
         || line.starts_with("- [x] ")
@@ -489,9 +506,9 @@ fn is_of_database(line: &str) -> bool {
     const LEVELS: [&str; 7] = ["LOG:", "FATAL:", "ERROR:", "STATEMENT:", "DETAIL:", "HINT:", "PANIC:"];
     let dated = line.as_bytes().get(..4).is_some_and(|year| year.iter().all(u8::is_ascii_digit))
         && line.as_bytes().get(4) == Some(&b'-');
-    let process = line.split_once(" [").and_then(|(_, rest)| rest.split_once("] "));
+    let process = || line.split_once(" [").and_then(|(_, rest)| rest.split_once("] "));
     dated
-        && process.is_some_and(|(number, rest)| {
+        && process().is_some_and(|(number, rest)| {
             !number.is_empty()
                 && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
                 && LEVELS.iter().any(|level| {
@@ -521,11 +538,11 @@ fn is_of_system(line: &str) -> bool {
     let month = words
         .next()
         .is_some_and(|word| word.len() == 3 && word.starts_with(|ch: char| ch.is_ascii_uppercase()));
-    let day = words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-    let clock = words.next().is_some_and(|word| word.len() == 8 && word.matches(':').count() == 2);
+    let is_day = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_clock = |word: &str| word.len() == 8 && word.matches(':').count() == 2;
     month
-        && day
-        && clock
+        && words.next().is_some_and(is_day)
+        && words.next().is_some_and(is_clock)
         && words.nth(1).is_some_and(|word| SERVICES.iter().any(|service| word.starts_with(service)))
 }
 
@@ -580,17 +597,24 @@ fn is_warning(line: &str) -> bool {
         "ResourceWarning: ",
         "LangChainDeprecationWarning: ",
     ];
-    CLASSES.iter().any(|class| {
-        line.split_once(class).is_some_and(|(before, _)| {
-            before.is_empty() || before.ends_with(": ") || before.ends_with("] ") || before.ends_with(") ")
+    has(line, "Warning: ")
+        && CLASSES.iter().any(|class| {
+            line.split_once(class).is_some_and(|(before, _)| {
+                before.is_empty()
+                    || before.ends_with(": ")
+                    || before.ends_with("] ")
+                    || before.ends_with(") ")
+            })
         })
-    })
 }
 
 /// `Tokens per minute (TPM) = 75,000; Requests per minute (RPM) = 75`: names of limits and their values, no use of them.
 fn is_sheet(line: &str) -> bool {
     const USED: [&str; 8] =
         ["used", "current", "requested", "actual", "observed", "got", "remaining", "exceed"];
+    if !has_byte(line, b'=') {
+        return false;
+    }
     let values = line.split(';').filter(|item| {
         item.split_once(" = ").is_some_and(|(name, value)| {
             let name = name.rsplit(':').next().unwrap_or_default();

@@ -400,17 +400,45 @@ pub(crate) fn has_at(source: &str, at: usize, what: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(what.as_bytes()))
 }
 
+/// How common a byte is in texts, upper case like lower case.
+const COMMON: [u8; 256] = {
+    let mut table = [1; 256];
+    let ranks: [(&[u8], u8); 4] =
+        [(b" ", 9), (b"etaoinsrETAOINSR", 8), (b"hldcum\"HLDCUM", 6), (b"fgpwyb.,FGPWYB", 4)];
+    let mut ranks: &[(&[u8], u8)] = &ranks;
+    while let [(bytes, rank), rest @ ..] = ranks {
+        let mut bytes: &[u8] = bytes;
+        while let [byte, after @ ..] = bytes {
+            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+            {
+                table[*byte as usize] = *rank;
+            }
+            bytes = after;
+        }
+        ranks = rest;
+    }
+    table
+};
+
+/// The byte of `what` of which there is least in a text, and where it stands.
+#[inline]
+fn seldom(what: &str) -> Option<(usize, u8)> {
+    let rank = |(_, byte): &(usize, u8)| COMMON.get(usize::from(*byte)).copied();
+    what.bytes().enumerate().min_by_key(rank)
+}
+
+/// Where `what` stands in `source`.
+pub(crate) fn find(source: &str, what: &str) -> Option<usize> {
+    let (offset, byte) = seldom(what)?;
+    memchr::memchr_iter(byte, source.as_bytes())
+        .filter_map(|at| at.checked_sub(offset))
+        .find(|&at| source.as_bytes().get(at..at + what.len()) == Some(what.as_bytes()))
+}
+
 /// Where `what` stands in `source`, without regard to case.
 pub(crate) fn find_ignore_case(source: &str, what: &str) -> Option<usize> {
-    // The byte of which there is least in a text is looked for, and what stands around it compared.
-    let seldom = |(_, byte): &(usize, &u8)| match byte.to_ascii_lowercase() {
-        b' ' => 9,
-        b'e' | b't' | b'a' | b'o' | b'i' | b'n' | b's' | b'r' => 8,
-        b'h' | b'l' | b'd' | b'c' | b'u' | b'm' | b'"' => 6,
-        b'f' | b'g' | b'p' | b'w' | b'y' | b'b' | b'.' | b',' => 4,
-        _ => 1,
-    };
-    let (offset, &byte) = what.as_bytes().iter().enumerate().min_by_key(seldom)?;
+    // The seldom byte is looked for, and what stands around it compared.
+    let (offset, byte) = seldom(what)?;
     memchr::memchr2_iter(byte.to_ascii_lowercase(), byte.to_ascii_uppercase(), source.as_bytes())
         .filter_map(|at| at.checked_sub(offset))
         .find(|&at| has_at(source, at, what))

@@ -1,19 +1,21 @@
 //! Source code and settings, told from errors that quote a line of it.
 
-use super::{LINES, ends, starts, starts_with_any};
+use super::{LINES, ends, has, has_byte, has_lines, starts, starts_with_any};
 
 /// Source code: every line reads as code, and the first beyond doubt.
 pub(super) fn is_code(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(LINES);
     let Some(first) = lines.next() else { return false };
-    is_code_line(first) && lines.all(|line| is_codeish(line) || is_code_line(line))
-        || is_import(first) && lines_of_code(text) >= 3
-        || is_settings(text)
-        || is_block(text)
-        || is_mapping(first)
-        || text.lines().take(2).nth(1).is_some_and(|second| {
-            is_name_line(first) && second.starts_with("  ") && is_mapping(second.trim())
-        })
+    if is_code_line(first) && lines.all(|line| is_codeish(line) || is_code_line(line)) || is_mapping(first) {
+        return true;
+    }
+    has_lines(text)
+        && (is_import(first) && lines_of_code(text) >= 3
+            || is_settings(text)
+            || is_block(text)
+            || text.lines().take(2).nth(1).is_some_and(|second| {
+                is_name_line(first) && second.starts_with("  ") && is_mapping(second.trim())
+            }))
 }
 
 /// `import requests`, `from x import y`.
@@ -76,6 +78,9 @@ fn is_block(text: &str) -> bool {
 
 /// `errors.New("context length exceeded")`: nothing but a call.
 fn is_call(line: &str) -> bool {
+    if !line.ends_with("\")") {
+        return false;
+    }
     let Some((name, rest)) = line.split_once("(\"") else { return false };
     let named = !name.is_empty()
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'!'));
@@ -160,10 +165,11 @@ fn is_code_line(line: &str) -> bool {
     if is_call(line) || line.starts_with("assert \"") {
         return true;
     }
-    let constant = line.split_once(" = ").is_some_and(|(name, _)| {
-        name.len() > 2
-            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
-    });
+    let constant = has_byte(line, b'=')
+        && line.split_once(" = ").is_some_and(|(name, _)| {
+            name.len() > 2
+                && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
+        });
     constant
         || line.starts_with("{ ") && line.ends_with("},")
         || line.starts_with("- name: ")
@@ -180,12 +186,15 @@ fn is_codeish(line: &str) -> bool {
         || line.starts_with("assert ")
         || line.starts_with("raise ")
         || line.starts_with("yield ")
-        || line.contains(" = ")
-        || line.contains("=> ")
+        || has(line, " = ")
+        || has(line, "=> ")
 }
 
 /// `"rate_limit_exceeded": "You are …",`: a table of messages by name.
 fn is_mapping(line: &str) -> bool {
+    if memchr::memchr2(b'_', b'"', line.as_bytes()).is_none() {
+        return false;
+    }
     let line = line.strip_suffix(',').unwrap_or(line);
     let Some((name, value)) = line.split_once(": ") else { return false };
     let name = name.trim_matches('"');

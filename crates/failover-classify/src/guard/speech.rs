@@ -4,7 +4,7 @@ use super::openings::{
     ARTICLES, ASKED_ABROAD, GREETS, IF, KINDS, NAMED, OWN, REFUSES, REPORTED, SAYS, TASK_ENDS, TASK_OPENINGS,
     TASK_PARTS, TASKS, WHOLE,
 };
-use super::{starts, starts_with_any};
+use super::{has, starts, starts_with_any};
 
 /// A question, of whatever length.
 pub(super) fn is_question(line: &str) -> bool {
@@ -43,7 +43,7 @@ pub(super) fn is_question(line: &str) -> bool {
         && (starts_with_any(line, ASKS)
             || is_asked_last(line)
             || starts_lower(line, ASKED_ABROAD)
-            || ASKED.iter().any(|word| line.contains(word)))
+            || ASKED.iter().any(|word| has(line, word)))
         || CHINESE.iter().any(|start| line.starts_with(start))
         || starts(line, "question:")
 }
@@ -215,7 +215,7 @@ pub(super) fn is_definition(line: &str) -> bool {
     }) {
         return true;
     }
-    line.contains(" (n.):") || line.contains(" (noun)")
+    has(line, " (n.):") || has(line, " (noun)")
 }
 
 /// Somebody who tells what happened to him, or a story.
@@ -233,27 +233,30 @@ pub(super) fn is_narrative(text: &str) -> bool {
     ];
     const OTHERS: [&str; 5] = ["she", "he", "her", "his", "him"];
     const SELF: [&str; 8] = ["i", "i'm", "i've", "my", "i'd", "i'll", "me", "myself"];
-    let words = || text.split([' ', '\n', ',', '.', '!', '?', ';', '"']).filter(|word| !word.is_empty());
-    // None of the words below is longer.
-    let is_any = |word: &str, list: &[&str]| {
-        word.len() <= 6 && list.iter().any(|known| word.eq_ignore_ascii_case(known))
-    };
-    let own = words().filter(|word| is_any(word, &SELF)).count();
-    let told = words().any(|word| is_any(word, &OTHERS));
     // `"…," the machine read`: speech that goes on after its comma.
     let quoted = text.starts_with(['"', '\u{201c}'])
         && [",\" ", ",\u{201d} "].iter().any(|end| {
             text.split_once(end).is_some_and(|(_, rest)| rest.starts_with(|ch: char| ch.is_ascii_lowercase()))
         });
+    if starts_with_any(text, APOLOGIES) {
+        return false;
+    }
     let greeted = starts_lower(text, GREETS);
-    let signed = greeted && SIGNED.iter().any(|end| text.contains(end));
-    !starts_with_any(text, APOLOGIES)
-        && (quoted
-            || signed
-            || is_spoken(text)
-            || told && words().count() >= 8
-            || own >= 1 && greeted
-            || own >= 2 && words().count() >= 12)
+    if quoted || greeted && SIGNED.iter().any(|end| has(text, end)) || is_spoken(text) {
+        return true;
+    }
+    let parts = text.as_bytes().split(|byte| b" \n,.!?;\"".contains(byte));
+    let (mut words, mut own, mut told) = (0_u32, 0_u32, false);
+    for word in parts.filter(|word| !word.is_empty()) {
+        words += 1;
+        // None of the words is longer.
+        if word.len() <= 6 {
+            let is_any = |list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+            own += u32::from(is_any(&SELF));
+            told |= is_any(&OTHERS);
+        }
+    }
+    told && words >= 8 || own >= 1 && greeted || own >= 2 && words >= 12
 }
 
 /// How a mail ends.
@@ -300,7 +303,12 @@ fn after<'a>(text: &'a str, start: &str) -> Option<&'a str> {
 }
 
 fn starts_lower(text: &str, list: &[&str]) -> bool {
-    list.iter().any(|start| after(text, start).is_some())
+    // The first byte nearly always settles it, of the first letter as it is or in lower case.
+    let Some(first) = text.chars().next() else { return list.contains(&"") };
+    let mut place = [0; 4];
+    let byte = |ch: char, place: &mut [u8; 4]| ch.encode_utf8(place).bytes().next();
+    let firsts = [byte(first, &mut place), first.to_lowercase().next().and_then(|ch| byte(ch, &mut place))];
+    list.iter().any(|start| firsts.contains(&start.bytes().next()) && after(text, start).is_some())
 }
 
 /// A text that begins with the name of a kind of text: a manual, a chapter, an article.
@@ -312,12 +320,21 @@ pub(super) fn is_treatise(line: &str) -> bool {
 
 /// A text that speaks of an error by its name or its wording: `The "Server is busy" message means …`, `If you see …`.
 pub(super) fn is_mention(line: &str) -> bool {
-    if starts_lower(line, IF) || is_case(line) || REPORTED.iter().any(|word| line.contains(word)) {
+    if starts_lower(line, IF) || is_case(line) || REPORTED.iter().any(|word| has(line, word)) {
         return true;
     }
     // A quotation, what it is, and what it does.
-    line.match_indices(['"', '\'', '`', '\u{201d}', '\u{2019}']).any(|(at, quote)| {
-        let rest = line.get(at + quote.len()..).unwrap_or_default().trim_start_matches('*');
+    const CLOSES: [&[u8]; 2] = ["\u{201d}".as_bytes(), "\u{2019}".as_bytes()];
+    let closes = |at: usize, byte: u8| match byte {
+        b'"' | b'\'' | b'`' => true,
+        // The last bytes of those above.
+        0x9d | 0x99 => {
+            line.as_bytes().get(..=at).is_some_and(|front| CLOSES.iter().any(|end| front.ends_with(end)))
+        }
+        _ => false,
+    };
+    line.bytes().enumerate().filter(|(at, byte)| closes(*at, *byte)).any(|(at, _)| {
+        let rest = line.get(at + 1..).unwrap_or_default().trim_start_matches('*');
         let Some(rest) = rest.strip_prefix(' ') else { return false };
         NAMED.iter().any(|name| {
             starts(rest, name).then(|| rest.get(name.len()..).unwrap_or_default()).is_some_and(|rest| {
@@ -342,11 +359,12 @@ fn is_case(line: &str) -> bool {
 
 /// Somebody who asks a model for something: `Please translate …`, `請幫我…`, `…説明してください`.
 pub(super) fn is_task(line: &str) -> bool {
+    let ended = line.trim_end_matches(['。', '.', '！', '!']);
     let rest = TASK_OPENINGS.iter().find_map(|opening| after(line, opening)).unwrap_or(line);
     starts_lower(rest, TASKS)
         || is_edit(line)
-        || TASK_PARTS.iter().any(|part| line.contains(part))
-        || TASK_ENDS.iter().any(|end| line.trim_end_matches(['。', '.', '！', '!']).ends_with(end))
+        || TASK_PARTS.iter().any(|part| has(line, part))
+        || TASK_ENDS.iter().any(|end| ended.ends_with(end))
 }
 
 /// `Rename A to B everywhere.`: what a program's text is changed to, as a sentence.

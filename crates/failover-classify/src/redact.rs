@@ -57,17 +57,22 @@ const SHORTEST_KEY: usize = {
     shortest
 };
 
-/// The first bytes of keys that are known by their beginning, a bit each.
-const KEY_FIRSTS: u128 = {
-    let mut firsts = 0;
+/// The beginnings of keys by their first byte, a bit each.
+const KEYS_OF: [u64; 128] = {
+    let mut keys = [0; 128];
+    let mut bit = 1;
     let mut rest: &[(&str, usize)] = &PREFIXES;
     while let [(prefix, _), tail @ ..] = rest {
         if let Some(first) = prefix.as_bytes().first() {
-            firsts |= 1 << *first;
+            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+            {
+                keys[*first as usize] |= bit;
+            }
         }
+        bit <<= 1;
         rest = tail;
     }
-    firsts
+    keys
 };
 
 /// Names after which a secret stands; what stands before them in a word (`x-api-`, `set-`, `id_`) does not matter.
@@ -253,15 +258,15 @@ fn known(word: &[u8]) -> Option<usize> {
 #[inline]
 fn key_at(word: &[u8], at: usize) -> Option<&[u8]> {
     let rest = word.get(at..)?;
-    let first = *rest.first()?;
-    if first > 0x7f || KEY_FIRSTS >> first & 1 == 0 {
-        return None;
+    let mut keys = *KEYS_OF.get(usize::from(*rest.first()?))?;
+    while keys != 0 {
+        let (prefix, least) = PREFIXES.get(keys.trailing_zeros() as usize)?;
+        if let Some(key) = rest.strip_prefix(prefix.as_bytes()).filter(|key| key.len() >= *least) {
+            return Some(key);
+        }
+        keys &= keys - 1;
     }
-    PREFIXES.iter().find_map(|(prefix, least)| {
-        let is_first = prefix.as_bytes().first() == Some(&first);
-        let key = if is_first { rest.strip_prefix(prefix.as_bytes())? } else { return None };
-        (key.len() >= *least).then_some(key)
-    })
+    None
 }
 
 /// A key right behind the letters of a word is known by what follows, too: `task-list` is none.

@@ -21,12 +21,30 @@ pub(crate) struct Automaton {
     words: Tree,
     /// Walked inside of words.
     inside: Tree,
+    /// The bytes that a walk inside of words begins with. There are few.
+    open: Firsts,
+}
+
+/// Bytes, a place each.
+#[derive(Debug)]
+struct Firsts([bool; 256]);
+
+impl Default for Firsts {
+    fn default() -> Self {
+        Self([false; 256])
+    }
 }
 
 impl Automaton {
     pub(crate) fn new(entries: &[Entry<'_>]) -> Self {
         let open: Vec<Entry<'_>> = entries.iter().copied().filter(|entry| entry.open).collect();
-        Self { words: Tree::new(entries), inside: Tree::new(&open) }
+        let mut firsts = Firsts::default();
+        for first in open.iter().filter_map(|entry| entry.text.bytes().next()) {
+            if let Some(place) = firsts.0.get_mut(usize::from(first)) {
+                *place = true;
+            }
+        }
+        Self { words: Tree::new(entries), inside: Tree::new(&open), open: firsts }
     }
 
     /// Every literal once.
@@ -38,7 +56,6 @@ impl Automaton {
     #[inline]
     pub(crate) fn scan(&self, text: &[u8], mut found: impl FnMut(u32, usize)) -> u64 {
         let mut steps = text.len() as u64;
-        let has_open = !self.inside.ends.is_empty();
         let mut at = 0;
         while let Some(&byte) = text.get(at) {
             steps += self.words.walk(text, at, &mut found);
@@ -49,7 +66,7 @@ impl Automaton {
             while let Some(&byte) = text.get(at)
                 && is_word(byte)
             {
-                if has_open {
+                if self.open.0.get(usize::from(byte)) == Some(&true) {
                     steps += self.inside.walk(text, at, &mut found);
                 }
                 at += 1;

@@ -320,11 +320,11 @@ pub(super) fn is_treatise(line: &str) -> bool {
 
 /// A text that speaks of an error by its name or its wording: `The "Server is busy" message means …`, `If you see …`.
 pub(super) fn is_mention(line: &str) -> bool {
+    const CLOSES: [&[u8]; 2] = ["\u{201d}".as_bytes(), "\u{2019}".as_bytes()];
     if starts_lower(line, IF) || is_case(line) || REPORTED.iter().any(|word| has(line, word)) {
         return true;
     }
     // A quotation, what it is, and what it does.
-    const CLOSES: [&[u8]; 2] = ["\u{201d}".as_bytes(), "\u{2019}".as_bytes()];
     let closes = |at: usize, byte: u8| match byte {
         b'"' | b'\'' | b'`' => true,
         // The last bytes of those above.

@@ -23,7 +23,8 @@ pub struct Classifier {
 #[derive(Clone, Copy)]
 pub(crate) enum Winner {
     Operator(usize),
-    Row(usize),
+    /// The row, and what of it stands in the text (in bytes of the view).
+    Row(usize, Option<(usize, usize)>),
     Nothing,
 }
 
@@ -132,10 +133,12 @@ impl Classifier {
     }
 
     fn winner(&self, reading: &Reading<'_>) -> Winner {
-        let holds = |index: &usize| self.row(reading, *index).is_some();
-        let first = reading.candidates().find(holds);
-        let local = first
-            .and_then(|index| self.compiled.rows.get(index))
+        let first = reading
+            .candidates()
+            .find_map(|index| self.row(reading, index).map(|(_, span)| Winner::Row(index, span)))
+            .unwrap_or(Winner::Nothing);
+        let local = self
+            .decided(first)
             .is_some_and(|row| row.rule.tier == Tier::Local && row.rule.family != Family::NotAFailure);
         if !local
             && let Some(index) =
@@ -143,7 +146,15 @@ impl Classifier {
         {
             return Winner::Operator(index);
         }
-        first.map_or(Winner::Nothing, Winner::Row)
+        first
+    }
+
+    /// The row that decides a level, if a row does.
+    fn decided(&self, winner: Winner) -> Option<&crate::compile::Row> {
+        match winner {
+            Winner::Row(index, _) => self.compiled.rows.get(index),
+            Winner::Operator(_) | Winner::Nothing => None,
+        }
     }
 
     /// Whether a row holds, and what of it stands in the text.
@@ -172,10 +183,7 @@ impl Classifier {
             .rev()
             .find_map(|wanted| known().position(|(winner, _)| self.strength(*winner) >= wanted))
             .unwrap_or(0);
-        let rule = |winner: &Winner| match winner {
-            Winner::Row(index) => self.compiled.rows.get(*index).map(|row| &row.rule),
-            Winner::Operator(_) | Winner::Nothing => None,
-        };
+        let rule = |winner: &Winner| self.decided(*winner).map(|row| &row.rule);
         let local = known()
             .nth(level)
             .and_then(|(winner, _)| rule(winner))
@@ -192,7 +200,7 @@ impl Classifier {
         match winner {
             Winner::Operator(_) => 3,
             Winner::Nothing => 0,
-            Winner::Row(index) => self.compiled.rows.get(index).map_or(0, |row| match row.rule.tier {
+            Winner::Row(..) => self.decided(winner).map_or(0, |row| match row.rule.tier {
                 _ if row.rule.reason == FailoverReason::Unclassified => 0,
                 _ if matches!(row.rule.family, Family::Abort)
                     || row.rule.reason == FailoverReason::EmptyResponse =>
@@ -212,7 +220,7 @@ impl Classifier {
                 let span = self.operator_holds(reading, index).and_then(|present| present.span);
                 (Cow::Owned(rule.id.clone()), Tier::Operator, rule.reason, rule.scope, span)
             }),
-            Winner::Row(index) => self.row(reading, index).map(|(row, span)| {
+            Winner::Row(_, span) => self.decided(winner).map(|row| {
                 let span = span.map(|span| reading.view().origins(span));
                 (Cow::Borrowed(row.rule.id), row.rule.tier, row.rule.reason, row.rule.scope, span)
             }),

@@ -50,11 +50,11 @@ impl View {
     /// Whether a text is in its normal form, as nearly all words of rules are written.
     pub(crate) fn is_normal(text: &str) -> bool {
         let mut last = b' ';
-        let mut is_normal = true;
-        for &byte in text.as_bytes() {
-            is_normal &= fold(byte) == byte && is_plain(byte, last);
-            last = byte;
-        }
+        let is_normal = text.chars().all(|ch| {
+            let before = last;
+            last = u8::try_from(ch).unwrap_or(u8::MAX);
+            if ch.is_ascii() { fold(last) == last && is_plain(last, before) } else { is_kept(ch) }
+        });
         is_normal && last != b' '
     }
 
@@ -386,6 +386,11 @@ fn is_plain(folded: u8, last: u8) -> bool {
 #[inline]
 fn fold(byte: u8) -> u8 {
     FOLDED.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+/// Letters beyond ASCII that a fold leaves as they are: of Cyrillic the small ones, of Chinese, Japanese and Korean all.
+fn is_kept(ch: char) -> bool {
+    matches!(ch, '\u{430}'..='\u{45f}' | '\u{3041}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

@@ -59,15 +59,26 @@ pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
         Ok(loaded) => return Ok(loaded),
         Err(error) => error,
     };
-    let LoadError::Invalid(faults) = error else {
-        return Err(Failure::new(Exit::Config, chain(&error)).hint(
-            "name another one with --config, or write one; `failover config schema` tells what may stand in it",
-        ));
+    let faults = match error {
+        LoadError::Invalid(faults) => faults,
+        other => return Err(Failure::new(Exit::Config, chain(&other)).hint(unread(&other))),
     };
     let color = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let count = faults.faults.len();
     let s = if count == 1 { "" } else { "s" };
     Err(Failure::new(Exit::Config, format!("{}{count} fault{s} in the config", faults.render(color))))
+}
+
+/// What to do about a config that cannot be read.
+fn unread(error: &LoadError) -> &'static str {
+    match error {
+        LoadError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            "run the command as the user whom the file belongs to, or let this one read it and reach its directory"
+        }
+        _ => {
+            "name another one with --config, or write one; `failover config schema` tells what may stand in it"
+        }
+    }
 }
 
 /// The store of the state directory.

@@ -89,12 +89,18 @@ fn main() -> ExitCode {
     })
 }
 
-/// One clear message, and what to do.
+/// One clear message, and what to do; an object on one line for those who asked for `--json`.
 fn report(failure: &Failure) {
     if failure.message.is_empty() {
         return;
     }
     let mut err = anstream::stderr();
+    if std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json") {
+        let error = anstream::adapter::strip_str(&failure.message).to_string();
+        let told = serde_json::json!({ "error": error, "hint": failure.hint, "exit": failure.exit.code() });
+        let _ = writeln!(err, "{told}");
+        return;
+    }
     let bad = show::BAD;
     let _ = if failure.message.starts_with("error") || failure.message.contains('\u{1b}') {
         writeln!(err, "{}", failure.message)

@@ -9,6 +9,7 @@ const HEAD: &str = "# The command line
 
 Generated from the command itself: `UPDATE_DOCS=1 cargo nextest run -p failover-cli reference`. A test compares.
 Every command takes `--help`; `failover completions SHELL` and `failover man` print what shells and `man` want.
+With `--json` an error is an object on standard error: `error`, `hint` (or null), and `exit`, its code.
 ";
 
 fn root() -> PathBuf {

@@ -31,6 +31,42 @@ fn a_missing_config_is_named() {
     assert!(ended.err.contains("failover.json5") && ended.err.contains("--config"), "{ended:?}");
 }
 
+// spec: U-3
+#[test]
+fn an_error_is_an_object_for_those_who_asked_for_json() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("bad.json5");
+    std::fs::write(&path, "{ agents: { defalts: {} } }").unwrap();
+    let output = binary(dir.path(), &["run", "--json", "--config"]).arg(&path).arg("hi").output().unwrap();
+    let ended = crate::Ended::of(&output);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(3), ""), "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.err).unwrap();
+    assert_eq!(told["exit"], 3, "{told}");
+    let error = told["error"].as_str().unwrap();
+    assert!(error.contains("unknown key `defalts`") && !error.contains('\u{1b}'), "{error}");
+}
+
+/// Root reads everything, so there the file is missing instead; the hint is another one.
+// spec: U-3
+#[cfg(unix)]
+#[test]
+fn a_config_that_may_not_be_read_is_told_with_a_hint() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("failover.json5");
+    std::fs::write(&path, "{}").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    let hint = if std::fs::read(&path).is_ok() {
+        std::fs::remove_file(&path).unwrap();
+        "write one"
+    } else {
+        "whom the file belongs to"
+    };
+    let ended = crate::Ended::of(&binary(dir.path(), &["run", "hi"]).output().unwrap());
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.err.contains(hint), "{ended:?}");
+}
+
 // spec: A-4
 #[test]
 fn a_variable_that_is_not_set_costs_its_profile_only() {

@@ -2,10 +2,11 @@
 //!
 //! `status` reads its end. It is a convenience for people and never in the way: what cannot be written is left out.
 
-use crate::show::decision_json;
+use crate::show::why;
 use failover::runner::SystemClock;
-use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver};
-use failover::types::Clock;
+use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
+use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, SessionId, Timestamp};
+use serde::Serialize;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -62,6 +63,63 @@ impl Journal {
     }
 }
 
+/// What `decision_json` says, without what is not known, and when. Written as it is read off: a server that fails over
+/// again and again writes thousands of them a second.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    at: u64,
+    decision: &'static str,
+    run_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+    requested_model: &'a ModelRef,
+    candidate_model: &'a ModelRef,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile_id: Option<&'a ProfileId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_model: Option<&'a ModelRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<FailoverReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    position: usize,
+    total: usize,
+    attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+}
+
+impl<'a> Line<'a> {
+    fn new(decision: &'a Decision, at: Timestamp) -> Self {
+        Self {
+            at: at.as_millis(),
+            decision: decision.kind.name(),
+            run_id: decision.run.as_str(),
+            session_id: decision.session.as_ref().map(SessionId::as_str),
+            requested_model: &decision.requested,
+            candidate_model: &decision.candidate,
+            profile_id: decision.profile.as_ref(),
+            next_model: decision.next.as_ref(),
+            reason: decision.reason,
+            rule: decision.rule.as_deref(),
+            detail: decision.detail.as_deref(),
+            why: why(decision),
+            status: decision.status,
+            position: decision.position,
+            total: decision.total,
+            attempts: decision.attempts,
+            outcome: decision.outcome.map(StepOutcome::name),
+        }
+    }
+}
+
 /// An answer at the first attempt is what everybody expects, and would fill the file.
 fn expected(decision: &Decision) -> bool {
     matches!(decision.kind, DecisionKind::CandidateSucceeded)
@@ -78,13 +136,11 @@ impl DecisionObserver for Journal {
 
     fn on_decision(&self, decision: &Decision) {
         if !expected(decision) {
-            let mut line = decision_json(decision);
-            if let Some(map) = line.as_object_mut() {
-                map.retain(|_, value| !value.is_null());
-                map.insert("at".to_owned(), SystemClock::new().now().as_millis().into());
+            // Neither a full disk nor anything else here must stop an answer.
+            if let Ok(mut line) = serde_json::to_vec(&Line::new(decision, SystemClock::new().now())) {
+                line.push(b'\n');
+                let _ = self.write(&line);
             }
-            // A full disk must not stop an answer.
-            let _ = self.write(format!("{line}\n").as_bytes());
         }
         if let Some(next) = &self.next {
             next.on_decision(decision);

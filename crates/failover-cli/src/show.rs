@@ -83,12 +83,13 @@ pub(crate) fn decision_json(decision: &Decision) -> Value {
     })
 }
 
-fn why(decision: &Decision) -> Option<String> {
+/// The code of why a candidate was skipped, or the chain stopped.
+pub(crate) fn why(decision: &Decision) -> Option<&'static str> {
     if let DecisionKind::SkipCandidate { why } = &decision.kind {
-        return Some((*why).to_owned());
+        return Some(*why);
     }
     if let DecisionKind::ChainStopped { reason, .. } = &decision.kind {
-        return Some(reason.code().to_owned());
+        return Some(reason.code());
     }
     None
 }

@@ -36,6 +36,11 @@ fn status_names_windows_sessions_on_fallback_and_the_last_decisions() {
     assert_eq!(shown["sessions"][0]["answering"], "second/two");
     assert_eq!(shown["decisions"][0]["reason"], "rate_limit", "{shown}");
     assert!(shown["decisions"][0]["at"].as_u64().unwrap() > 0);
+    // What is known is there under the names of the log, and what is not is left out.
+    for known in ["decision", "runId", "requestedModel", "candidateModel", "position", "attempts"] {
+        assert!(!shown["decisions"][0][known].is_null(), "{known}: {shown}");
+    }
+    assert!(shown["decisions"][0].get("why").is_none(), "{shown}");
 }
 
 // spec: U-4

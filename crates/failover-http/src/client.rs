@@ -6,7 +6,6 @@ use crate::transport::{Connected, ResponseBody, Transport};
 use crate::{TransportError, TransportErrorKind};
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::{Either, select};
 use futures_util::{StreamExt, TryStreamExt};
 use http_body_util::{BodyDataStream, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -18,9 +17,9 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -159,18 +158,17 @@ impl Transport for HyperTransport {
         if let Some(value) = self.proxy.authorization(request.uri()) {
             request.headers_mut().insert(http::header::PROXY_AUTHORIZATION, value);
         }
-        let mut captured = capture_connection(&mut request);
-        let watch = async {
-            // Also ends where no connection comes about.
-            if captured.wait_for_connection_metadata().await.is_some() {
+        // Who waits for a connection is woken through the request: the capture need only be looked at.
+        let captured = capture_connection(&mut request);
+        let mut response = self.client.request(request);
+        let response = poll_fn(|cx| {
+            let polled = Pin::new(&mut response).poll(cx);
+            if polled.is_pending() && !connected.is_set() && captured.connection_metadata().is_some() {
                 connected.signal();
             }
-        };
-        let response = self.client.request(request);
-        let response = match select(pin!(response), pin!(watch)).await {
-            Either::Left((response, _)) => response,
-            Either::Right(((), response)) => response.await,
-        };
+            polled
+        })
+        .await;
         let response = response.map_err(|error| read(&error, error.is_connect()))?;
         connected.signal();
         Ok(response.map(|body| {

@@ -1,18 +1,16 @@
 //! One request and its response, under limits, with failures that keep everything.
 
-use crate::{Connected, ResponseBody, Transport, TransportError};
+use crate::{Connected, ResponseBody, Timer, Transport, TransportError};
 use bytes::Bytes;
 use failover_classify::Surface;
 use failover_provider::{
     AttemptFailure, AttemptLimits, AttemptScope, BodyCapture, FailureCause, Limit, Progress,
 };
-use failover_types::{BoxFuture, Clock, ProviderId, Secret, Timestamp};
-use futures_util::future::{Either, select};
+use failover_types::{Clock, ProviderId, Secret, Timestamp};
 use futures_util::{FutureExt, StreamExt};
 use http::HeaderMap;
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -75,22 +73,23 @@ impl Exchange {
         request: http::Request<Bytes>,
     ) -> Result<u16, AttemptFailure> {
         let connected = Connected::new();
-        let mut sending = pin!(transport.send(request, connected.clone()));
-        let standing = pin!(connected.wait());
+        let mut sending = transport.send(request, connected.clone());
         let connect = self.due(Limit::Connect, self.started);
-        let early = match self.until(connect, select(sending.as_mut(), standing)).await {
-            Ok(Either::Left((answer, _))) => Some(answer),
-            Ok(Either::Right(_)) => None,
-            Err(limit) => return Err(self.timed_out(limit)),
-        };
+        let first_byte = self.due(Limit::FirstByte, self.started);
+        let Self { alarm, clock, .. } = self;
+        let answer = poll_fn(|cx| match sending.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            // Looked at anew each time: a limit that no longer runs does not end the wait.
+            Poll::Pending => match if connected.is_set() { first_byte } else { connect } {
+                Some((due, limit)) => alarm.poll(clock, due, cx).map(|()| Err(limit)),
+                None => Poll::Pending,
+            },
+        })
+        .await;
+        drop(sending);
         if connected.is_set() {
             self.progress = Progress::Sent;
         }
-        let first_byte = self.due(Limit::FirstByte, self.started);
-        let answer = match early {
-            Some(answer) => Ok(answer),
-            None => self.until(first_byte, sending).await,
-        };
         let answer = answer.map_err(|limit| self.timed_out(limit))?;
         let (head, body) = answer.map_err(|error| self.broken(error))?.into_parts();
         self.progress = Progress::Answered;
@@ -147,29 +146,18 @@ impl Exchange {
         self.chunk_until(Some((until, Limit::Idle))).await.ok().flatten()
     }
 
-    /// The future's output, or the limit that ends the wait for it.
-    async fn until<F: Future + Unpin>(&mut self, due: Due, mut future: F) -> Result<F::Output, Limit> {
-        let Self { alarm, clock, .. } = self;
-        poll_fn(|cx| match (Pin::new(&mut future).poll(cx), due) {
-            (Poll::Ready(output), _) => Poll::Ready(Ok(output)),
-            (Poll::Pending, None) => Poll::Pending,
-            (Poll::Pending, Some(due)) => alarm.poll(clock, due, cx).map(|()| Err(due.1)),
-        })
-        .await
-    }
-
     async fn chunk_until(&mut self, due: Due) -> Result<Option<Bytes>, AttemptFailure> {
-        poll_fn(|cx| self.poll_chunk(due, cx)).await
+        poll_fn(|cx| self.poll_chunk(|_| due, cx)).await
     }
 
     /// As [`Exchange::first_chunk`], for who polls.
     pub(crate) fn poll_first_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Chunk> {
-        self.poll_chunk(self.due(Limit::FirstContent, self.started), cx)
+        self.poll_chunk(|this| this.due(Limit::FirstContent, this.started), cx)
     }
 
     /// As [`Exchange::next_chunk`], for who polls.
     pub(crate) fn poll_next_chunk(&mut self, since: Timestamp, cx: &mut Context<'_>) -> Poll<Chunk> {
-        self.poll_chunk(self.due(Limit::Idle, since), cx)
+        self.poll_chunk(|this| this.due(Limit::Idle, since), cx)
     }
 
     /// As [`Exchange::welcome_chunk`], for who polls.
@@ -178,17 +166,15 @@ impl Exchange {
         until: Timestamp,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Bytes>> {
-        self.poll_chunk(Some((until, Limit::Idle)), cx).map(|chunk| chunk.ok().flatten())
+        self.poll_chunk(|_| Some((until, Limit::Idle)), cx).map(|chunk| chunk.ok().flatten())
     }
 
-    fn poll_chunk(&mut self, due: Due, cx: &mut Context<'_>) -> Poll<Chunk> {
+    /// The next bytes. When they are due is asked only where they are not there.
+    fn poll_chunk(&mut self, due: impl FnOnce(&Self) -> Due, cx: &mut Context<'_>) -> Poll<Chunk> {
         let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
-        let chunk = match (body.poll_next_unpin(cx), due) {
-            (Poll::Ready(chunk), _) => chunk,
-            (Poll::Pending, None) => return Poll::Pending,
-            (Poll::Pending, Some(due)) => {
-                return self.alarm.poll(&self.clock, due, cx).map(|()| Err(self.timed_out(due.1)));
-            }
+        let Poll::Ready(chunk) = body.poll_next_unpin(cx) else {
+            let Some((due, limit)) = due(self) else { return Poll::Pending };
+            return self.alarm.poll(&self.clock, due, cx).map(|()| Err(self.timed_out(limit)));
         };
         if let Some(Ok(bytes)) = chunk {
             return Poll::Ready(Ok(Some(bytes)));
@@ -331,40 +317,27 @@ type Due = Option<(Timestamp, Limit)>;
 /// Bytes of a body; `None` at its end.
 type Chunk = Result<Option<Bytes>, AttemptFailure>;
 
-/// One timer for all the waits under the same limit. It is left to run out rather than set anew for each piece: pieces
-/// that come in time cost no timer.
+/// One timer for all the waits. It is left to run out rather than set anew for each limit and each piece: what comes in
+/// time costs no timer.
 #[derive(Default)]
-struct Alarm(Option<Set>);
-
-struct Set {
-    limit: Limit,
-    at: Timestamp,
-    timer: BoxFuture<'static, ()>,
-}
+struct Alarm(Option<Timer>);
 
 impl Alarm {
     /// Ready once `due` is there.
-    fn poll(
-        &mut self,
-        clock: &Arc<dyn Clock>,
-        (due, limit): (Timestamp, Limit),
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
+    fn poll(&mut self, clock: &Arc<dyn Clock>, due: Timestamp, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             // One that is set for later than this would ring too late.
-            if let Some(set) = self.0.as_mut().filter(|set| set.limit == limit && set.at <= due) {
-                if set.timer.as_mut().poll(cx).is_pending() {
+            if let Some(timer) = self.0.as_mut().filter(|timer| timer.at() <= due) {
+                if timer.poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                let rung = set.at;
+                let rung = timer.at();
                 self.0 = None;
                 if rung >= due {
                     return Poll::Ready(());
                 }
             }
-            let clock = Arc::clone(clock);
-            let timer = Box::pin(async move { clock.sleep_until(due).await });
-            self.0 = Some(Set { limit, at: due, timer });
+            self.0 = Some(Timer::new(clock, due));
         }
     }
 }

@@ -127,6 +127,12 @@ impl Cutter {
 
 /// The type and the data of a frame; `None` where it has no data: a comment, a blank line.
 fn event_of(frame: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    // Nearly all of them are one line of data.
+    if let Some(line) = frame.strip_prefix(b"data: ").and_then(|line| line.strip_suffix(b"\n\n"))
+        && memchr::memchr2(b'\n', b'\r', line).is_none()
+    {
+        return Some((Cow::Borrowed(""), lossy(line)));
+    }
     let frame = frame.strip_prefix(BYTE_ORDER_MARK).unwrap_or(frame);
     let mut event = Cow::Borrowed("");
     let mut data: Option<Cow<'_, str>> = None;

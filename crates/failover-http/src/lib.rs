@@ -13,6 +13,7 @@ mod proxy;
 mod segment;
 mod sse;
 mod target;
+mod timer;
 mod transport;
 
 pub use answer::{Answered, Decode, Fault, Framing, Passing, receive, receive_native};
@@ -24,4 +25,5 @@ pub use proxy::{ProxyConfig, ProxyError};
 pub use segment::path_segment;
 pub use sse::{EventTooLong, MAX_EVENT_BYTES, SseEvent, SseParser};
 pub use target::{Target, TargetConfig, TargetError};
+pub use timer::Timer;
 pub use transport::{Connected, ResponseBody, Transport};

@@ -4,7 +4,6 @@ use crate::TransportError;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_util::task::AtomicWaker;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,15 +33,9 @@ pub trait Transport: Send + Sync {
     ) -> Result<http::Response<ResponseBody>, TransportError>;
 }
 
-#[derive(Default)]
-struct Flag {
-    set: AtomicBool,
-    waker: AtomicWaker,
-}
-
 /// Tells that a connection stands. Clones share one flag.
-#[derive(Clone, Default)]
-pub struct Connected(Arc<Flag>);
+#[derive(Clone, Debug, Default)]
+pub struct Connected(Arc<AtomicBool>);
 
 impl Connected {
     /// Not yet.
@@ -52,32 +45,12 @@ impl Connected {
 
     /// It stands.
     pub fn signal(&self) {
-        self.0.set.store(true, Ordering::Release);
-        self.0.waker.wake();
+        self.0.store(true, Ordering::Release);
     }
 
     /// Whether it stands.
     pub fn is_set(&self) -> bool {
-        self.0.set.load(Ordering::Acquire)
-    }
-
-    /// Completes once it stands. One waiter at a time.
-    ///
-    /// # Cancel safety
-    ///
-    /// Cancel safe.
-    pub async fn wait(&self) {
-        std::future::poll_fn(|cx| {
-            self.0.waker.register(cx.waker());
-            if self.is_set() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-}
-
-impl fmt::Debug for Connected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Connected").field(&self.is_set()).finish()
+        self.0.load(Ordering::Acquire)
     }
 }
 
@@ -110,16 +83,7 @@ impl fmt::Debug for ResponseBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::FutureExt;
 
     /// The seam stays object safe.
     fn _object_safe(_: &dyn Transport) {}
-
-    #[test]
-    fn the_flag_reaches_its_waiter() {
-        let connected = Connected::new();
-        assert!(connected.wait().now_or_never().is_none());
-        connected.clone().signal();
-        assert!(connected.wait().now_or_never().is_some());
-    }
 }

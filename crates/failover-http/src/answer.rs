@@ -12,7 +12,7 @@ use failover_provider::{
 };
 use failover_types::{ProviderId, Timestamp};
 use futures_core::Stream;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{StreamExt, stream};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -122,7 +122,7 @@ pub async fn receive(
     let lines = decoder.framing() == Framing::Lines;
     match begin(exchange, status, lines && streamed).await? {
         Begun::Json(exchange, body) => {
-            let reply = whole(&body, provider, &mut decoder, answered);
+            let reply = whole(&body, &mut decoder, answered);
             reply.map(Reply::Complete).map_err(|fault| no_answer(&exchange, &fault, &body))
         }
         Begun::Events(exchange, read) => {
@@ -179,12 +179,7 @@ fn no_answer(exchange: &Exchange, fault: &Fault, body: &[u8]) -> AttemptFailure 
     }
 }
 
-fn whole(
-    body: &[u8],
-    provider: &ProviderId,
-    decoder: &mut impl Decode,
-    mut answered: Answered,
-) -> Result<ChatReply, Fault> {
+fn whole(body: &[u8], decoder: &mut impl Decode, mut answered: Answered) -> Result<ChatReply, Fault> {
     let text = lossy(body);
     decoder.whole(text.trim_start_matches('\u{feff}').trim(), &mut answered)?;
     // A whole document is its own finish marker.
@@ -194,11 +189,7 @@ fn whole(
         let word = finish.as_str().to_owned();
         return Err(if filtered { Fault::Finish(word) } else { Fault::Error(String::new()) });
     }
-    answered.ready.push_back(ReplyEvent::Finish(finish));
-    let events = stream::iter(answered.ready.into_iter().map(Ok));
-    let reply = ReplyStream::new(provider.clone(), events).with_head(answered.head).into_reply();
-    // Nothing in it waits.
-    reply.now_or_never().and_then(Result::ok).ok_or(Fault::Error(String::new()))
+    Ok(ChatReply::of_events(&answered.ready, finish).with_head(answered.head))
 }
 
 /// As [`receive`], for a request that was passed through in its caller's own words: the answer keeps the provider's
@@ -224,7 +215,7 @@ pub async fn receive_native(
     let answered = Answered { head, ..Answered::default() };
     let (exchange, read) = match begin(exchange, status, false).await? {
         Begun::Json(exchange, body) => {
-            let reply = whole(&body, provider, &mut decoder, answered);
+            let reply = whole(&body, &mut decoder, answered);
             let reply = reply.map_err(|fault| no_answer(&exchange, &fault, &body))?;
             return Ok(Reply::Complete(reply.with_native(body)));
         }

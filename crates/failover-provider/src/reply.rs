@@ -14,6 +14,9 @@ use std::task::{Context, Poll, ready};
 /// How much of a streamed answer is remembered for [`Incomplete`], in bytes of text.
 pub const RECEIVED_CAP_BYTES: usize = 4 * 1024 * 1024;
 
+/// Room that is made at once for frames that are passed on: a few of them.
+const PASSED_FIRST_BYTES: usize = 1024;
+
 /// The outcome of an attempt that did not fail before its first content.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "an answer is whole or it streams")]
@@ -83,6 +86,13 @@ impl ChatReply {
     /// An answer from its parts.
     pub fn new(parts: Vec<Part>, finish: FinishReason) -> Self {
         Self { head: ReplyHead::default(), parts, finish, usage: None, native: None }
+    }
+
+    /// An answer from the events that came of it, besides its end.
+    pub fn of_events<'a>(events: impl IntoIterator<Item = &'a ReplyEvent>, finish: FinishReason) -> Self {
+        let mut gathered = Gathered::default();
+        events.into_iter().for_each(|event| gathered.take(event));
+        Self::new(gathered.incomplete.parts, finish).with_usage(gathered.incomplete.usage)
     }
 
     /// Adds the answer as the provider wrote it.
@@ -459,6 +469,9 @@ impl ReplyStream {
                         } else if *passed_bytes > RECEIVED_CAP_BYTES {
                             self.gathered.incomplete.truncated = true;
                         } else if frame.content {
+                            if passed.capacity() == 0 {
+                                passed.reserve(PASSED_FIRST_BYTES);
+                            }
                             passed.extend_from_slice(&frame.bytes);
                         }
                         return Poll::Ready(Some(Ok(frame)));
@@ -498,13 +511,8 @@ impl ReplyStream {
             match std::future::poll_fn(|cx| Pin::new(&mut self).poll_next(cx)).await {
                 Some(Ok(ReplyEvent::Finish(finish))) => {
                     let gathered = std::mem::take(&mut self.gathered.incomplete);
-                    return Ok(ChatReply {
-                        head: std::mem::take(&mut self.head),
-                        parts: gathered.parts,
-                        finish,
-                        usage: gathered.usage,
-                        native: None,
-                    });
+                    let reply = ChatReply::new(gathered.parts, finish).with_usage(gathered.usage);
+                    return Ok(reply.with_head(std::mem::take(&mut self.head)));
                 }
                 Some(Ok(_)) => {}
                 Some(Err(failure)) => return Err(failure),

@@ -32,8 +32,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn labels(pairs: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(64);
     for (name, value) in pairs {
-        let comma = if text.is_empty() { "" } else { "," };
-        let _ = write!(text, "{comma}{name}=\"");
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(name);
+        text.push_str("=\"");
         for c in value.chars() {
             match c {
                 '\\' => text.push_str("\\\\"),

@@ -65,8 +65,9 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn begin(gateway: &Gateway, dialect: ClientDialect) -> Self {
-        Self {
+    /// In a box: it goes through many hands.
+    pub(crate) fn begin(gateway: &Gateway, dialect: ClientDialect) -> Box<Self> {
+        Box::new(Self {
             gateway: gateway.clone(),
             _at_work: gateway.metrics().request(),
             dialect,
@@ -89,7 +90,7 @@ impl Record {
             error: None,
             outcome: Outcome::Gone,
             status: StatusCode::OK,
-        }
+        })
     }
 
     /// What the run came to, answered or not.

@@ -10,7 +10,8 @@ use bytes::{Bytes, BytesMut};
 use failover::provider::{
     AttemptFailure, ChatReply, NativeFrame, Part, Reply, ReplyEvent, ReplyStream, ToolCallDelta,
 };
-use failover::types::{BoxFuture, Clock, FailoverReason, ModelRef, ProfileId, Timestamp};
+use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, Timestamp};
+use failover_http::Timer;
 use futures_core::Stream;
 use http::StatusCode;
 use std::collections::VecDeque;
@@ -70,7 +71,7 @@ pub(crate) struct Served {
 /// An answer as it is being passed on.
 pub(crate) struct Relay {
     state: Arc<State>,
-    record: Record,
+    record: Box<Record>,
     served: Served,
     renderer: StreamRenderer,
     /// What is there already.
@@ -93,7 +94,7 @@ pub(crate) struct Silence {
     clock: Arc<dyn Clock>,
     every: Duration,
     last: Timestamp,
-    timer: Option<BoxFuture<'static, ()>>,
+    timer: Option<Timer>,
 }
 
 impl Silence {
@@ -110,12 +111,9 @@ impl Silence {
     /// piece: a stream that talks costs nothing here.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let (clock, due) = (&self.clock, self.last.after(self.every));
-            let timer = self.timer.get_or_insert_with(|| {
-                let clock = Arc::clone(clock);
-                Box::pin(async move { clock.sleep_until(due).await })
-            });
-            if timer.as_mut().poll(cx).is_pending() {
+            let due = self.last.after(self.every);
+            let timer = self.timer.get_or_insert_with(|| Timer::new(&self.clock, due));
+            if timer.poll(cx).is_pending() {
                 return Poll::Pending;
             }
             self.timer = None;
@@ -131,7 +129,7 @@ impl Relay {
     /// An answer of which `kept` is there already.
     pub(crate) fn new(
         state: Arc<State>,
-        record: Record,
+        record: Box<Record>,
         served: Served,
         renderer: StreamRenderer,
         kept: Kept,

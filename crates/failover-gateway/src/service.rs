@@ -8,7 +8,6 @@ use crate::gateway::Gateway;
 use crate::guard;
 use crate::settings::Limits;
 use bytes::{Bytes, BytesMut};
-use futures_util::future::{Either, select};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH,
@@ -17,8 +16,10 @@ use http::header::{
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The page looks things up by itself and shows nothing of anybody else.
@@ -288,15 +289,35 @@ pub(crate) async fn read_body(
         }
         Ok((gathered.freeze(), taken))
     });
-    // The timer is made only where the body is not there yet.
-    let late = pin!(async { clock.sleep_until(clock.now().after(limits.body)).await });
-    match select(read, late).await {
-        Either::Left((read, _)) => read,
-        Either::Right(_) => {
+    let late = async { clock.sleep_until(clock.now().after(limits.body)).await };
+    match in_time(read, late).await {
+        Some(read) => read,
+        None => {
             let text = format!("the body did not come within {} ms", limits.body.as_millis());
             Err(ErrorBody::new(ErrorKind::Timeout, text).with_status(StatusCode::REQUEST_TIMEOUT))
         }
     }
+}
+
+/// The output, unless `late` is there first. A timer is set only for what does not come at once: a connection hands
+/// over what it has when it is polled again, after it was asked.
+async fn in_time<T>(
+    mut work: Pin<&mut impl Future<Output = T>>,
+    late: impl Future<Output = ()>,
+) -> Option<T> {
+    let mut asked = false;
+    let mut late = pin!(late);
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(Some(done));
+        }
+        if !std::mem::replace(&mut asked, true) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        late.as_mut().poll(cx).map(|()| None)
+    })
+    .await
 }
 
 #[cfg(test)]

@@ -486,9 +486,10 @@ impl Engine {
         let opened = self.open(turn, &run).await.map_err(|error| RunError::Misuse(error.to_string()))?;
         let Opened { selection, session } = opened;
         let spec = self.spec(run, &selection, turn);
-        let mut running = self.runner.start(spec.clone());
+        let session = session.map(|session| Arc::new(session.for_spec(&spec)));
+        let mut running = self.runner.start(spec);
         if let Some(session) = session {
-            running = running.session(Arc::new(session.for_spec(&spec)));
+            running = running.session(session);
         }
         let (adapters, take) = (&self.adapters, &take);
         running.run(|attempt| async move { take(adapters.open(&turn.request, &attempt).await?).await }).await
@@ -600,7 +601,8 @@ impl Engine {
         let now = self.clock.now();
         // A choice in the session needs no configured model.
         let configured = turn.configured(&self.chain);
-        match self.hold(key, run.clone(), configured.as_ref().ok(), now).await {
+        // In a box: turns without a session need no room for it.
+        match Box::pin(self.hold(key, run.clone(), configured.as_ref().ok(), now)).await {
             Ok((selection, session)) => {
                 Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(session) })
             }

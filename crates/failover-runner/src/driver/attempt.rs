@@ -3,7 +3,7 @@
 use crate::plan::{AttemptKind, AttemptLimits, AttemptStep};
 use failover_types::{Clock, ModelRef, ModelSelector, ProfileId};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
@@ -81,11 +81,10 @@ pub(super) enum Outcome<R> {
 /// connection (requirement R-17). Output that has begun is given the whole run's time.
 pub(super) async fn carry_out<R>(
     attempt: &Attempt,
-    future: impl Future<Output = R>,
+    mut future: Pin<&mut impl Future<Output = R>>,
     clock: &dyn Clock,
     switches: Option<&mut watch::Receiver<Option<ModelSelector>>>,
 ) -> Outcome<R> {
-    let mut future = pin!(future);
     let limits = attempt.limits;
     let end = async {
         match limits.end {

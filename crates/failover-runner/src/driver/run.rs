@@ -15,6 +15,7 @@ use failover_classify::{AsSignal, Signal, Surface, Verdict};
 use failover_session::Notice;
 use failover_types::{ModelRef, ModelSelector, ProfileId, Timestamp};
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -113,7 +114,9 @@ impl<'a, T: Send> Run<'a, T> {
         let plan = Plan::new(spec, inner.clock.now());
         let plan = plan.map_err(|error| RunError::Misuse(error.to_string()))?;
         let limit = own.policy.bookkeeping();
-        let driver = Driver {
+        // In boxes: a future keeps what it is given twice, once as it was given and once as it is used.
+        let plan = Box::new(plan);
+        let driver = Box::new(Driver {
             inner,
             spec: own,
             preference: session.as_ref().map(|session| session.preference()).unwrap_or_default(),
@@ -128,13 +131,17 @@ impl<'a, T: Send> Run<'a, T> {
             cause: None,
             verdict: None,
             notices: Vec::new(),
-        };
+        });
         driver.drive(plan, attempt).await
     }
 }
 
 impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
-    async fn drive<F, Fut>(mut self, mut plan: Plan, attempt: F) -> Result<Answer<T>, RunError<E>>
+    async fn drive<F, Fut>(
+        mut self: Box<Self>,
+        mut plan: Box<Plan>,
+        attempt: F,
+    ) -> Result<Answer<T>, RunError<E>>
     where
         F: Fn(Attempt) -> Fut + Send + Sync,
         Fut: Future<Output = Result<T, E>> + Send,
@@ -308,7 +315,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
             observer.on_attempt(step);
         }
         let attempt = Attempt::new(step);
-        let future = make(attempt.clone());
+        let future = pin!(make(attempt.clone()));
         let outcome = carry_out(&attempt, future, &*self.inner.clock, self.switches.as_mut()).await;
         self.inner.health.met(&step.profile);
         let committed = attempt.is_committed();
@@ -354,8 +361,8 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         failed
     }
 
-    fn finish(self, done: Done) -> Result<Answer<T>, RunError<E>> {
-        let Self { value, cause, verdict, notices, .. } = self;
+    fn finish(self: Box<Self>, done: Done) -> Result<Answer<T>, RunError<E>> {
+        let Self { value, cause, verdict, notices, .. } = *self;
         let Done { ending, trail, soonest } = done;
         let failure = |cause: Option<Cause<E>>, trail| {
             let cause = cause.unwrap_or(Cause::TimedOut);

@@ -290,13 +290,11 @@ pub(crate) async fn read_body(
         Ok((gathered.freeze(), taken))
     });
     let late = async { clock.sleep_until(clock.now().after(limits.body)).await };
-    match in_time(read, late).await {
-        Some(read) => read,
-        None => {
-            let text = format!("the body did not come within {} ms", limits.body.as_millis());
-            Err(ErrorBody::new(ErrorKind::Timeout, text).with_status(StatusCode::REQUEST_TIMEOUT))
-        }
-    }
+    let Some(read) = in_time(read, late).await else {
+        let text = format!("the body did not come within {} ms", limits.body.as_millis());
+        return Err(ErrorBody::new(ErrorKind::Timeout, text).with_status(StatusCode::REQUEST_TIMEOUT));
+    };
+    read
 }
 
 /// The output, unless `late` is there first. A timer is set only for what does not come at once: a connection hands

@@ -77,13 +77,14 @@ impl Exchange {
         let connect = self.due(Limit::Connect, self.started);
         let first_byte = self.due(Limit::FirstByte, self.started);
         let Self { alarm, clock, .. } = self;
-        let answer = poll_fn(|cx| match sending.as_mut().poll(cx) {
-            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+        let answer = poll_fn(|cx| {
+            if let Poll::Ready(answer) = sending.as_mut().poll(cx) {
+                return Poll::Ready(Ok(answer));
+            }
             // Looked at anew each time: a limit that no longer runs does not end the wait.
-            Poll::Pending => match if connected.is_set() { first_byte } else { connect } {
-                Some((due, limit)) => alarm.poll(clock, due, cx).map(|()| Err(limit)),
-                None => Poll::Pending,
-            },
+            let due = if connected.is_set() { first_byte } else { connect };
+            let Some((due, limit)) = due else { return Poll::Pending };
+            alarm.poll(clock, due, cx).map(|()| Err(limit))
         })
         .await;
         drop(sending);

@@ -238,7 +238,7 @@ async fn run(
     });
     // An answer that somebody else may go on with is written anew throughout, so that it is of one piece.
     let native = Some(Dialect::from(dialect)).filter(|_| native && continuation.is_none());
-    let asked = Box::new(Asked { gateway, state, record, dialect, meta, continuation, native });
+    let asked = Asked { gateway, state, record, dialect, meta, continuation, native };
     if !stream {
         return asked.whole(&turn).await;
     }
@@ -249,7 +249,7 @@ async fn run(
 }
 
 impl Asked {
-    async fn whole(mut self: Box<Self>, turn: &Turn) -> Response<Body> {
+    async fn whole(mut self, turn: &Turn) -> Response<Body> {
         let answer = match self.state.engine.chat(turn).await {
             Ok(answer) => answer,
             Err(error) => return self.failed(&error),
@@ -287,7 +287,7 @@ impl Asked {
         response
     }
 
-    async fn live(self: Box<Self>, turn: &Turn) -> Response<Body> {
+    async fn live(self, turn: &Turn) -> Response<Body> {
         match self.state.engine.chat(turn).await {
             Ok(answer) => {
                 let native = self.native;
@@ -300,12 +300,7 @@ impl Asked {
 
     /// Nothing is let through before the answer is complete. While its client need not be kept waiting, a failure still
     /// has its true status; after that the response begins, with comments.
-    async fn held(
-        self: Box<Self>,
-        turn: Box<Turn>,
-        room: Option<OwnedSemaphorePermit>,
-        most: usize,
-    ) -> Response<Body> {
+    async fn held(self, turn: Box<Turn>, room: Option<OwnedSemaphorePermit>, most: usize) -> Response<Body> {
         let (state, native) = (Arc::clone(&self.state), self.native);
         let keeping: Keeping = Box::pin(async move {
             let _room = room;
@@ -344,7 +339,7 @@ impl Asked {
     }
 
     /// The answer, on its way.
-    pub(crate) fn relay(mut self: Box<Self>, answer: Answer<Kept>) -> (HeaderMap, Relay) {
+    pub(crate) fn relay(mut self, answer: Answer<Kept>) -> (HeaderMap, Relay) {
         let Answer { value, model, profile, trail, .. } = answer;
         let served = Served { model, profile, since: self.gateway.clock().now() };
         let headers = self.walked(trail, served.clone());
@@ -355,7 +350,7 @@ impl Asked {
     }
 
     /// Nobody answered, and the response has not begun.
-    fn failed(mut self: Box<Self>, error: &RunError<AttemptFailure>) -> Response<Body> {
+    fn failed(mut self, error: &RunError<AttemptFailure>) -> Response<Body> {
         let body = self.account(error);
         let (attempts, reason) = failure::summary(error.trail());
         let mut headers = told(&self.record.requested, None, attempts, reason);
@@ -366,7 +361,7 @@ impl Asked {
     }
 
     /// Nobody answered, and the response has begun.
-    pub(crate) fn failed_late(mut self: Box<Self>, error: &RunError<AttemptFailure>) -> ErrorBody {
+    pub(crate) fn failed_late(mut self, error: &RunError<AttemptFailure>) -> ErrorBody {
         self.account(error)
     }
 

@@ -30,13 +30,8 @@ enum Stage {
 }
 
 impl Held {
-    pub(crate) fn new(
-        keeping: Keeping,
-        asked: Box<Asked>,
-        renderer: StreamRenderer,
-        silence: Silence,
-    ) -> Self {
-        Self { stage: Stage::Waiting(keeping, asked), renderer, silence, greeted: false }
+    pub(crate) fn new(keeping: Keeping, asked: Asked, renderer: StreamRenderer, silence: Silence) -> Self {
+        Self { stage: Stage::Waiting(keeping, Box::new(asked)), renderer, silence, greeted: false }
     }
 
     pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {

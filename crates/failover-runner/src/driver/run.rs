@@ -361,8 +361,8 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         failed
     }
 
-    fn finish(self: Box<Self>, done: Done) -> Result<Answer<T>, RunError<E>> {
-        let Self { value, cause, verdict, notices, .. } = *self;
+    fn finish(self, done: Done) -> Result<Answer<T>, RunError<E>> {
+        let Self { value, cause, verdict, notices, .. } = self;
         let Done { ending, trail, soonest } = done;
         let failure = |cause: Option<Cause<E>>, trail| {
             let cause = cause.unwrap_or(Cause::TimedOut);

@@ -95,7 +95,8 @@ async fn route(
         }
         "/status" if read => page(),
         "/v1/models" | "/healthz" | "/readyz" | "/metrics" | "/" | "/status" => only(dialect, "GET"),
-        path if path.starts_with("/admin/v1/") => admin::handle(&gateway, request).await,
+        // In a box: every request would pay for the room that its future takes.
+        path if path.starts_with("/admin/v1/") => Box::pin(admin::handle(&gateway, request)).await,
         path => {
             if let Some(id) = path.strip_prefix("/v1/models/").filter(|_| read) {
                 let id = percent_decoded(id);

@@ -59,9 +59,8 @@ pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
         Ok(loaded) => return Ok(loaded),
         Err(error) => error,
     };
-    let faults = match error {
-        LoadError::Invalid(faults) => faults,
-        other => return Err(Failure::new(Exit::Config, chain(&other)).hint(unread(&other))),
+    let LoadError::Invalid(faults) = error else {
+        return Err(Failure::new(Exit::Config, chain(&error)).hint(unread(&error)));
     };
     let color = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let count = faults.faults.len();
@@ -71,14 +70,12 @@ pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
 
 /// What to do about a config that cannot be read.
 fn unread(error: &LoadError) -> &'static str {
-    match error {
-        LoadError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-            "run the command as the user whom the file belongs to, or let this one read it and reach its directory"
-        }
-        _ => {
-            "name another one with --config, or write one; `failover config schema` tells what may stand in it"
-        }
+    if let LoadError::Read { source, .. } = error
+        && source.kind() == std::io::ErrorKind::PermissionDenied
+    {
+        return "run the command as the user whom the file belongs to, or let this one read it and reach its directory";
     }
+    "name another one with --config, or write one; `failover config schema` tells what may stand in it"
 }
 
 /// The store of the state directory.

@@ -275,7 +275,7 @@ impl Plan {
         let reason = skip.reason();
         self.decide(DecisionKind::SkipCandidate { why: skip.code() }, None, reason, Some(outcome));
         if self.at == 0 {
-            self.primary_reason = reason;
+            self.primary_reason = skip.stands_for();
         }
         let model = self.candidate().model.clone();
         self.trail.push(Visit { candidate: self.at, model, what: What::Skip(skip) });

@@ -163,6 +163,22 @@ impl Skip {
             | Self::JumpedOver => None,
         }
     }
+
+    /// The reason that a session gives for being on a fallback because of it: that of the failure that a call would
+    /// have come to. `None` where nothing is wrong with the candidate.
+    pub const fn stands_for(&self) -> Option<FailoverReason> {
+        match self {
+            Self::Cooling { reason, .. } | Self::ProviderOut { reason } | Self::ProbeSpent { reason, .. } => {
+                Some(*reason)
+            }
+            Self::NoProfile | Self::Expired | Self::Mismatched | Self::Unusable { .. } | Self::SkipCache => {
+                Some(FailoverReason::Auth)
+            }
+            Self::Unfit(Unfit::ContextWindow) => Some(FailoverReason::ContextOverflow),
+            Self::Unfit(_) => Some(FailoverReason::ModelNotFound),
+            Self::Paused | Self::Leased { .. } | Self::JumpedOver => None,
+        }
+    }
 }
 
 impl fmt::Display for Skip {

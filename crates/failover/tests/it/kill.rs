@@ -211,6 +211,13 @@ struct Told {
     counted: u64,
 }
 
+impl Told {
+    /// Until somebody has chosen, the default holds: a kill may come between saying a first choice and making it.
+    fn begin() -> Self {
+        Self { choices: vec!["default".to_owned()], ..Self::default() }
+    }
+}
+
 /// What was told of each session, and how often a victim was ready.
 fn read_log(dir: &Path) -> (HashMap<String, Told>, usize) {
     let mut told: HashMap<String, Told> = HashMap::new();
@@ -221,7 +228,7 @@ fn read_log(dir: &Path) -> (HashMap<String, Told>, usize) {
             ready += usize::from(line == "ready");
             continue;
         };
-        let told = told.entry(session.to_owned()).or_default();
+        let told = told.entry(session.to_owned()).or_insert_with(Told::begin);
         match what {
             "choosing" => told.choices.push(value.to_owned()),
             "chose" => told.choices = vec![value.to_owned()],
@@ -237,7 +244,7 @@ fn read_log(dir: &Path) -> (HashMap<String, Told>, usize) {
 fn check(session: &str, entry: &SessionEntry, told: &Told) {
     assert_eq!(entry.claims(), [], "{session}: an unproven override is left");
     let may_be = |choice: &str| told.choices.iter().any(|told| told == choice);
-    let by_default = told.choices.is_empty() || may_be("default");
+    let by_default = may_be("default");
     match entry.selection() {
         StoredSelection::User { model } => {
             assert!(may_be(&model.to_string()), "{session}: {model}, {told:?}");

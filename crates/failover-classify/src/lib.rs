@@ -13,6 +13,7 @@ mod explain;
 mod facts;
 mod fields;
 mod guard;
+mod hans;
 mod hint;
 mod hints;
 mod lower;

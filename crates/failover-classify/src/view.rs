@@ -1,5 +1,6 @@
 //! The one normalized text that every rule reads, and the way back from it to the bytes of the body.
 
+use crate::hans::simplified;
 use crate::mask;
 use crate::source::Source;
 use std::ops::Range;
@@ -149,7 +150,7 @@ impl View {
             // Full-width forms of ASCII.
             '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(ch) - 0xfee0).unwrap_or(ch),
             _ if ch.is_whitespace() || ch.is_control() => ' ',
-            _ => ch,
+            _ => simplified(ch),
         };
         if folded.is_ascii() {
             self.ascii(u8::try_from(folded).unwrap_or(b'?'), from);

@@ -8,7 +8,8 @@ const MIN: u128 = 60 * S;
 const HOUR: u128 = 60 * MIN;
 const DAY: u128 = 24 * HOUR;
 
-/// Units by the beginning of their word, longest first where one begins another. The text is lower case.
+/// Units by the beginning of their word, longest first where one begins another. The text is lower case, its
+/// Chinese characters are simplified.
 const UNITS: &[(&str, u128, bool)] = &[
     // (word, nanoseconds, a whole word only)
     ("millisec", MS, false),
@@ -40,8 +41,7 @@ const UNITS: &[(&str, u128, bool)] = &[
     ("stunde", HOUR, false),
     ("小时", HOUR, false),
     ("个小时", HOUR, false),
-    ("小時", HOUR, false),
-    ("時間", HOUR, false),
+    ("时间", HOUR, false),
     ("시간", HOUR, false),
     ("час", HOUR, false),
     ("ч", HOUR, true),
@@ -238,7 +238,7 @@ fn unit(text: &str) -> Option<(u128, &str)> {
             let rest = if whole || !ascii {
                 rest.strip_prefix('钟')
                     .or_else(|| rest.strip_prefix('鐘'))
-                    .or_else(|| rest.strip_prefix('間'))
+                    .or_else(|| rest.strip_prefix('间'))
                     .unwrap_or(rest)
             } else {
                 let rest = rest.trim_start_matches(char::is_alphabetic);

@@ -196,18 +196,16 @@ const BEFORE: [(&str, bool); 133] = [
 ];
 
 /// Words that follow a span; it stands before them.
-const BEHIND: [&str; 39] = [
+const BEHIND: [&str; 37] = [
     "后重试",
     "后再试",
     "后再次",
     "后重新",
-    "後に",
-    "後再",
+    "后に",
     "후에",
     "후 다시",
     "之后重试",
     "后自动",
-    "後重試",
     "后恢复",
     "后重置",
     "后可",
@@ -220,7 +218,7 @@ const BEHIND: [&str; 39] = [
     "后刷新",
     "后解除",
     "之后再试",
-    "後、",
+    "后,",
     "お待ち",
     "待って",
     "후 재시도",
@@ -233,7 +231,7 @@ const BEHIND: [&str; 39] = [
     "opnieuw",
     "之后再",
     "后再来",
-    "後にもう",
+    "后にもう",
     "뒤에 다시",
     "以降に",
 ];
@@ -264,7 +262,7 @@ const CLOCKS: [&str; 42] = [
     "额度将在",
     "将在",
     "将于",
-    "リセット時刻:",
+    "リセット时刻:",
     "limit reached|",
     "重置时间:",
     "重置时间为",
@@ -502,6 +500,6 @@ fn span_before(text: &str, start: usize) -> Option<Duration> {
     };
     near.char_indices().filter(|(at, ch)| ch.is_ascii_digit() && begins(*at)).find_map(|(at, _)| {
         let (span, rest) = duration::leading(near.get(at..)?, None)?;
-        matches!(rest.trim(), "" | "," | "以" | "之" | "后" | "後" | "sonra" | "を" | "ほど").then_some(span)
+        matches!(rest.trim(), "" | "," | "以" | "之" | "后" | "sonra" | "を" | "ほど").then_some(span)
     })
 }

@@ -14,6 +14,8 @@ mod local;
 mod model;
 mod overflow;
 mod overloaded;
+mod pairs;
+mod pairs_languages;
 mod prose;
 mod rate;
 mod refusal;
@@ -52,6 +54,9 @@ pub(crate) const TABLES: &[&[Rule]] = &[
     transport::ROWS,
     types::ROWS,
     wordings::ROWS,
+    // Last: where an older row of the family holds too, it names the case more closely.
+    pairs::ROWS,
+    pairs_languages::ROWS,
 ];
 
 /// A row of the message tier.

@@ -25,6 +25,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "{it|which|that|requests|calls} {returns|return|fail with|fails with|answers with} {|a |an }{4xx|5xx|400|401|402|403|404|429|500|503|529}",
         "{nothing to do with|so we|we decided|we moved|we changed}",
         "{rate limits|limits} are measured",
+        // Somebody tells what was, or asks for something to be written.
+        "{gestern|vorgestern|letzte woche|hier soir|la semaine dernière|avant hier|anoche|la semana pasada|semana passada|ieri|la settimana scorsa|вчера|позавчера|на прошлой неделе|昨天|前天|上周|昨日|先週|어제|지난주|hôm qua|tuần trước|kemarin|minggu lalu|wczoraj|w zeszłym tygodniu}",
+        "{schreib|schreibe|schreiben sie|formuliere|rédige|rédigez|écris|écrivez|escribe|escriba|redacta|escreva|redija|scrivi|scrivere|напишите|напиши|составь|napisz|tolong|hãy viết|viết một} .. {text|brief|mail|e mail|email|courriel|lettre|correo|carta|texto|testo|lettera|письмо|текст|tekst|list|bài|surat|nachricht|message|mensaje}*",
+        "{写一封|写一篇|写一段|帮我写|请帮我|教えてください|考えてください|書いてください|作成してください|説明してください|작성해 주세요|써 주세요|알려 주세요|설명해 주세요}",
         "bedeutet, dass",
         "を意味します",
         "signifie que",

@@ -134,7 +134,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "resource has been exhausted",
         "requests throttling triggered",
     ])
-    .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required", "负载已饱和", "usage credits are required", "response with no choices", "exceed context limit", "exceeds the context window", "prompt is too long", "maximum context length is"]),
+    .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required", "负载已饱和", "usage credits are required", "response with no choices", "每日", "每天", "今日", "明天", "exceed context limit", "exceeds the context window", "prompt is too long", "maximum context length is"]),
     row("core/rate-concurrency", &[
         "{too many|maximum|max|limit on|limit of|number of|exceeded|reached|high} {concurrent|parallel|simultaneous|in flight} {requests|connections|calls|sessions|request|generations|usage}",
         "{concurrency|concurrent|parallel|parallelism} {limit|limits|quota|request limit|requests limit|usage|requests} {reached|exceeded|hit|exhausted|has been|of|is|for}",

@@ -389,9 +389,11 @@ fn fold(byte: u8) -> u8 {
     FOLDED.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// Letters beyond ASCII that a fold leaves as they are: of Cyrillic the small ones, of Chinese, Japanese and Korean all.
+/// Letters beyond ASCII that a fold leaves as they are: of Cyrillic the small ones, of Chinese, Japanese and Korean all
+/// but the traditional ones.
 fn is_kept(ch: char) -> bool {
     matches!(ch, '\u{430}'..='\u{45f}' | '\u{3041}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+        && simplified(ch) == ch
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

@@ -213,7 +213,9 @@ fn empty_answer(text: &[u8]) -> bool {
         || has("\"choices\":null")
         || has("\"choices\":[")
             && (has("\"content\":\"\"") || has("\"content\":null"))
-            && !has("\"finishreason\":\"contentfilter\"");
+            && !has("\"finishreason\":\"contentfilter\"")
+            // DeepSeek: of the system, not of the balance.
+            && !has("\"finishreason\":\"insufficientsystemresource\"");
     let content = has("\"type\":\"message\"") && has("\"content\":[]")
         || has("\"output\":[]") && has("\"completed\"")
         || text == b"{\"text\":\"\"}"

@@ -15,9 +15,10 @@ const SAID: [&str; 9] = [
     "prompt",
 ];
 /// Fields that hold it inside a message (an object or array with a role, choices or tool results).
-const SAID_IN_MESSAGES: [&str; 6] = ["content", "text", "output", "input", "thinking", "stdout"];
-/// Keys of bodies that hold messages.
-const MESSAGES: [&str; 8] = [
+const SAID_IN_MESSAGES: [&str; 7] = ["content", "text", "output", "input", "thinking", "stdout", "delta"];
+/// Keys of bodies that hold messages, types of events that hold a piece of one, and the key with which a validator says where the
+/// input stands that it repeats.
+const MESSAGES: [&str; 14] = [
     "choices",
     "role",
     "tool_result",
@@ -26,6 +27,12 @@ const MESSAGES: [&str; 8] = [
     "tool_call_id",
     "tool",
     "exit_code",
+    "toolResult",
+    "content_block_delta",
+    "text_delta",
+    "response.output_text.delta",
+    "response.reasoning_summary_text.delta",
+    "loc",
 ];
 /// The keys of what a tool of the Model Context Protocol answers: its content, and a sign that it is a tool's.
 const TOOL_CONTENT: [&str; 1] = ["content"];

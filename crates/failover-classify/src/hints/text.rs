@@ -12,7 +12,7 @@ use failover_types::Timestamp;
 use std::time::Duration;
 
 /// Fields (in the view's normal form), their names in evidence, and the unit of a bare number in them. Earlier ones are believed first.
-const FIELDS: [(&str, &str, u128); 43] = [
+const FIELDS: [(&str, &str, u128); 51] = [
     ("retrydelay", "retrydelay", SECONDS),
     ("retry after ms", "retry_after_ms", MILLIS),
     ("retryafterms", "retryafterms", MILLIS),
@@ -56,10 +56,18 @@ const FIELDS: [(&str, &str, u128); 43] = [
     ("available at", "available_at", SECONDS),
     ("blocked until", "blocked_until", SECONDS),
     ("reset date", "reset_date", SECONDS),
+    ("retry after secs", "retry_after_secs", SECONDS),
+    ("wait seconds", "wait_seconds", SECONDS),
+    ("waitseconds", "waitseconds", SECONDS),
+    ("wait ms", "wait_ms", MILLIS),
+    ("cooldown seconds", "cooldown_seconds", SECONDS),
+    ("backoff seconds", "backoff_seconds", SECONDS),
+    ("backoff ms", "backoff_ms", MILLIS),
+    ("next allowed in", "next_allowed_in", SECONDS),
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 133] = [
+const BEFORE: [(&str, bool); 142] = [
     ("versuche es in", false),
     ("versuch es in", false),
     ("probiere es in", false),
@@ -193,6 +201,15 @@ const BEFORE: [(&str, bool); 133] = [
     ("disponible en", false),
     ("disponível em", false),
     ("reset dans", false),
+    ("frees up in", false),
+    ("free up in", false),
+    ("next one in", false),
+    ("next attempt in", false),
+    ("retry possible in", false),
+    ("cool off period:", false),
+    ("cooldown period:", false),
+    ("nächster versuch in", false),
+    ("accepted again in", false),
 ];
 
 /// Words that follow a span; it stands before them.

@@ -85,6 +85,7 @@ const BEDROCK: &[Rule] = &[
     )
     .evidence(AWS_DOC),
     text("bedrock/unable", AWS, Family::Server, ServerError, &["bedrock is unable to process your request"])
+        .none(&["capacity"])
         .evidence(AWS_DOC),
     code("bedrock/timeout", AWS, Family::Transport, Timeout, &["ModelTimeoutException"]).evidence(AWS_DOC),
     code(

@@ -344,6 +344,7 @@ pub(crate) const ROWS: &[Rule] = &[
         Family::Overloaded,
         Overloaded,
         &[
+            "insufficient_system_resource",
             "server_is_overloaded",
             "MODEL_CAPACITY_EXHAUSTED",
             "MODEL_CAPACITY_EXCEEDED",

@@ -25,7 +25,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{input|prompt} length .. {exceed*|exceeds} .. {limit|length|maximum|window|context}",
         "{reduce|shorten|truncate|trim|decrease|shrink} .. {length of the messages|your prompt|the prompt|prompt length|input length|context|the input|your input|the length|length of either|message length|conversation|number of tokens in}",
         "using a shorter prompt",
-        "{inputs|input|input ids|prompt|messages|tokenized input|input tokens} .. must {have|contain|be|not exceed|not have} {less than|fewer than|at most|no more than|shorter than|under|below|not more than|up to|more than|} .. tokens",
+        "{inputs|input|input ids|prompt|messages|tokenized input|input tokens} .. must {have|contain|be|not exceed|not have} .. tokens",
         "{inputs|prompt|input} .. {less|fewer} than .. tokens. given",
         "{bigger|larger|longer} than .. {window|context|maximum}",
         "sent .. tokens but .. only {takes|accepts|supports|allows|handles|has}",

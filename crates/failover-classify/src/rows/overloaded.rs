@@ -141,6 +141,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "error loading model",
         "device or resource busy",
         "your capacity on this model",
+        "incident has been resolved",
+        "no available server",
     ]),
     row("core/overloaded-503", &["try again later", "temporarily unavailable", "capacity", "load", "busy", "at this time", "please retry"])
         .status(StatusSet::OneOf(&[529])),

@@ -19,7 +19,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{quota|rate|usage|request|token|message|call} window .. {full|exhausted|closed|spent|used up|reached|exceeded|over|filled|depleted|maxed out}",
     ])
     .scope(Scope::Credential)
-    .none(&["context", "spend", "spending", "cost", "payment", "invoice", "retry limit", "capacity", "queue"]),
+    .none(&["context", "spend", "spending", "cost", "payment method", "a payment", "retry limit", "capacity", "queue"]),
     text("core/pairs-pace", Family::RateWindow, RateLimit, &[
         "{counter|counters|meter|tally|allowance|allotment|quota|count} .. {resets|renews|refills|refreshes|restarts|rolls over|replenishes|will reset|is reset|will renew|will refill|starts over} .. {at|on|in|after|every|tomorrow|by itself|on its own|automatically|once|when}",
         "{allowance|allotment|quota|limit|cap|budget|messages|requests|tokens|credits|usage} .. {it|they|this} {refills|refill|renews|renew|resets|reset|replenishes|replenish|recovers|comes back|will refill|will reset|will renew} {on its own|by itself|automatically|in|at|on|every|tomorrow|after|within}",

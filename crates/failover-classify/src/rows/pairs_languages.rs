@@ -284,7 +284,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{tekst|bericht|gesprek|invoer} .. {te lang|te groot}",
     ])
     .none(&[
-        "每分钟", "每日", "每天", "频率", "频次", "次数", "并发", "额度", "配额", "分あたり", "毎分", "1日", "回数", "분당", "요청 수", "일일", "쿼터", "pro minute", "pro tag", "par minute",
+        "每分钟", "每日", "每天", "频率", "频次", "次数", "并发", "同时", "会话数", "任务数", "额度", "配额", "分あたり", "毎分", "1日", "回数", "분당", "요청 수", "일일", "쿼터", "pro minute", "pro tag", "par minute",
         "por minuto", "al minuto", "в минуту", "dakika*", "per menit", "mỗi phút", "余额", "saldo", "guthaben", "crédit*", "图片", "图像", "画像", "이미지", "bild", "image*", "imagen",
         "imagem", "immagine", "изображени*", "kuota", "quota*", "cuota", "cota", "kota", "kontingent*", "limit zapytań", "速率", "tpm", "时间过长", "时间太长", "時間が*", "시간", "timeout",
         "cola", "fila", "队列", "排队", "délai", "tiempo", "tempo", "名称", "文件名", "aforo",

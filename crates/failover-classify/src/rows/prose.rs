@@ -29,6 +29,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "{gestern|vorgestern|letzte woche|hier soir|la semaine dernière|avant hier|anoche|la semana pasada|semana passada|ieri|la settimana scorsa|вчера|позавчера|на прошлой неделе|昨天|前天|上周|昨日|先週|어제|지난주|hôm qua|tuần trước|kemarin|minggu lalu|wczoraj|w zeszłym tygodniu}",
         "{schreib|schreibe|schreiben sie|formuliere|rédige|rédigez|écris|écrivez|escribe|escriba|redacta|escreva|redija|scrivi|scrivere|напишите|напиши|составь|napisz|tolong|hãy viết|viết một} .. {text|brief|mail|e mail|email|courriel|lettre|correo|carta|texto|testo|lettera|письмо|текст|tekst|list|bài|surat|nachricht|message|mensaje}*",
         "{写一封|写一篇|写一段|帮我写|请帮我|教えてください|考えてください|書いてください|作成してください|説明してください|작성해 주세요|써 주세요|알려 주세요|설명해 주세요}",
+        // A letter, and a description of an interface.
+        "{asunto|betreff|assunto|oggetto|objet|件名|主题}: {re|aw|fwd|fw|wg|tr|rv|enc}:",
+        "{'200'|'400'|'401'|'402'|'403'|'404'|'429'|'500'|'503'}: description:",
         "bedeutet, dass",
         "を意味します",
         "signifie que",

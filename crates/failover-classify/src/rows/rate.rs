@@ -124,6 +124,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "{been|is|are|getting|currently|temporarily|was|were} {rate limited|ratelimited|throttled}",
         "rate limited {upstream|by|for|please|due}",
         "rate limited.",
+        "\"rate limited\"",
+        "{error|message|reason|detail|status}: rate limited",
         "{token|tokens|request|requests|call|model's|api} rate limit",
         "ratelimited",
         "would exceed .. rate limit",
@@ -159,7 +161,7 @@ pub(crate) const ROWS: &[Rule] = &[
         .any(&[
             "quota {exceeded|exhausted|reached|limit*}",
             "{exceeded|exhausted|reached|used up|over} .. {quota|limit|allowance|cap}",
-            "{limit|quota} {reached|exceeded|exhausted|hit}",
+            "{limit|quota|allowance|cap} {reached|exceeded|exhausted|hit|used up|spent|gone|depleted|is exceeded|is reached|is gone|is spent}",
             "out of {credits|quota|usage|tokens}",
             "额度",
             "配额",

@@ -17,6 +17,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "error in processing",
         "{unexpected|internal|unknown} {server|system|service|internal|upstream|backend|model} {error|exception|failure}",
         "bad gateway",
+        "no available server",
         "server error: *",
         "enginecore encountered",
         "engine core {encountered|initialization failed}",

@@ -21,6 +21,8 @@ pub(crate) const ROWS: &[Rule] = &[
     .scope(Scope::Credential)
     .none(&["context", "spend", "spending", "cost", "payment method", "a payment", "retry limit", "capacity", "queue"]),
     text("core/pairs-pace", Family::RateWindow, RateLimit, &[
+        "{may not exceed|must not exceed|cannot exceed|maximum of|max of} .. {prompts|requests|calls|messages|queries|generations} .. {in a|per|within|every|each|in any} .. {minute|hour|second|day}",
+        "per {minute|hour|day|second} .. {ceiling|cap|quota|allowance|allotment} .. {breached|met|hit|reached|exceeded|spent|gone|used up|exhausted}",
         "{counter|counters|meter|tally|allowance|allotment|quota|count} .. {resets|renews|refills|refreshes|restarts|rolls over|replenishes|will reset|is reset|will renew|will refill|starts over} .. {at|on|in|after|every|tomorrow|by itself|on its own|automatically|once|when}",
         "{allowance|allotment|quota|limit|cap|budget|messages|requests|tokens|credits|usage} .. {it|they|this} {refills|refill|renews|renew|resets|reset|replenishes|replenish|recovers|comes back|will refill|will reset|will renew} {on its own|by itself|automatically|in|at|on|every|tomorrow|after|within}",
         "{exceeded|exhausted|over|spent|used up|reached|hit|blew|blown|past|beyond|above|ran through} .. {request|requests|token|tokens|call|calls|message|messages|query|queries|prompt} .. {budget|allowance|allotment|quota|cap|ceiling|ration} .. {minute|hour|second}",
@@ -32,6 +34,8 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["context", "maximum context length", "retry limit", "spend", "spending", "cost", "payment", "invoice", "capacity", "queue"]),
     text("core/pairs-rate", Family::Rate, RateLimit, &[
+        "{maximum of|max of|limit of|at most|no more than|not more than} .. {simultaneous|concurrent|parallel|in flight} {jobs|requests|calls|streams|sessions|generations|runs|tasks}",
+        "{quota|rate|token|request} bucket .. {drained|empty|dry|exhausted}",
         "limiting {requests|connections}, {excess|by}*",
         "{inflight|in flight|concurrent|concurrency|parallel|parallelism|simultaneous} .. {cap|limit|maximum|ceiling|slots|quota|allowance} .. {hit|reached|exceeded|full|used|taken|exhausted|met|in use|occupied}",
         "{inflight|in flight|concurrent|parallel|simultaneous} {requests|calls|streams|sessions|generations|jobs} .. {exceed|exceeds|exceeded|above|over|beyond|limit|maximum|allowed|permitted|max}",
@@ -52,6 +56,8 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["context length", "context window", "queue is full", "balance", "credits", "output token", "retry limit", "database"]),
     text("core/pairs-billing", Family::Billing, Billing, &[
+        "{exceeded|exceeds|over|past|reached|above} .. {agreed|approved|allotted|monthly|contracted} {spend|spending|cost|costs}",
+        "{card|payment} .. {was refused|was declined|got declined|was rejected|has been refused|has been declined}",
         "{used|spent|consumed|burned|burnt|reached|over} .. {$*|usd*|eur*|€*|£*|¥*} .. {of|against|beyond|over} .. {budget|spend limit|spending limit|cap|allowance|ceiling}",
         "{budget|spend|spending|cost} {guard|guardrail|control|controls|cap|ceiling|threshold|quota|limiter|policy|allowance} .. {hit|reached|exceeded|used|blocked|tripped|over|spent|exhausted|stopped|consumed}",
         "{wallet|balance|credit|credits|funds|deposit|prepaid amount|prepayment|account balance|credit line} .. {below zero|below the|ran dry|run dry|is dry|at zero|hit zero|reached zero|in the red|overdrawn|drained|does not cover|do not cover|doesn't cover|don't cover|cannot cover|can't cover|too small|falls short|is short|nothing left|all gone|has lapsed|have lapsed|not sufficient|insufficient|not suffice}",
@@ -91,6 +97,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "deployment", "tool", "stop token",
     ]),
     text("core/pairs-overloaded", Family::Overloaded, Overloaded, &[
+        "no {gpu|gpus|worker|node|replica|machine|accelerator|instance} {could be|can be|was|is} {allocated|found|assigned|reserved|scheduled|obtained}",
         "{exceeds|exceeded|exceed|over|reached|at|hit|past} .. {maximum|max|allowed|permitted|} queue {size|length|depth|capacity|limit}",
         "{queue|request queue|scheduler queue|waiting line|waiting room|backlog|work queue} .. {full|overflowing|overflowed|exhausted|too long|too deep|too big|backed up|at its limit|maxed out|saturated|jammed|out of room|growing faster}",
         "{assistants|servers|systems|models|engines|gpus|nodes|machines|workers|we|we're|service|fleet|cluster|region|backend|model|server|pods|inference} .. {swamped|slammed|snowed under|inundated|oversubscribed|overrun|overstretched|jammed|stretched thin|overbooked|maxed out|under strain|under pressure|bogged down|choked|clogged|hammered}",
@@ -114,6 +121,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "failed to load", "error loading", "per minute", "has been resolved", "context",
     ]),
     text("core/pairs-model", Family::Model, ModelNotFound, &[
+        "{key|token|plan|tier|account} {cannot|can't|may not} {reach|see} {gpt*|claude*|gemini*|o1*|o3*|o4*|llama*|mistral*|deepseek*|qwen*|grok*|this model|that model}",
+        "{model|deployment|engine|adapter} {could not|couldn't|cannot|can't} be {located|resolved|reached|identified|matched}",
+        "{gpt*|claude*|gemini*|llama*|mistral*|deepseek*|qwen*|grok*}: no such",
         "no {adapter|lora|checkpoint|variant|weights|engine|snapshot|fine tune|finetune} {named|called|loaded|found|deployed|registered|matches|matching|by that name|of that name|with}",
         "{adapter|lora|checkpoint|weights|fine tune|finetune|fine tuned model|snapshot|model alias|alias} .. {not found|does not exist|doesn't exist|unknown|not loaded|is not loaded|not present|are not present|not available|missing|not registered|not installed|not deployed|absent|could not be found|cannot be found}",
         "{model|models|deployment|engine} .. {reserved for|restricted to|exclusive to|exclusively for|open only to|available only to|available only for|locked to|off limits|limited to|only for|not part of your|not included in your|outside your|not covered by}",
@@ -138,6 +148,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "rate limit", "in your region or", "user location", "sensitive",
     ]),
     text("core/pairs-overflow", Family::Overflow, ContextOverflow, &[
+        "{exceeds|exceed|surpasses|beyond|outgrows|larger than|longer than|more than} {what|the size|the length|the amount} .. {fits|fit|model|engine|window|can take|can handle|accept}",
+        "too many {input|prompt|context} tokens",
         "{too long|too big|too large|too much} to fit",
         "{cannot|can't|could not|couldn't|won't|will not|does not|doesn't|don't|do not|unable to|impossible to|failed to} fit .. {window|context|history|kv cache|model|limit|tokens|budget|sequence}",
         "{input|prompt|context|request|history|conversation|messages|message|text|document|transcript|payload|chat} {of|with|at|has|counts|is|came to|comes to|totals|measures|weighs} .. {tokens|characters|chars|token} .. {does not fit|doesn't fit|is above|are above|exceeds|exceed|over|larger|beyond|outside|is more than|surpasses|greater than|will not fit|won't fit|too many|too much}",
@@ -162,6 +174,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "images", "tool name", "file name", "max tokens must", "queue", "disk", "argument list", "pages", "log", "commit",
     ]),
     text("core/pairs-refusal", Family::Refusal, ContentRefusal, &[
+        "{refused|blocked|rejected|declined|denied|cut|withheld|stopped|removed} {on|for|because|due|as|since|over} .. {safety grounds|safety reasons|violent|violence|sexual|harmful|hateful|toxic|policy reasons|policy grounds|unsafe|explicit}",
+        "{content|safety|usage} {rules|policy|policies|guidelines} {forbid|forbids|prohibit|prohibits|do not allow|does not allow|disallow|bar|bars}",
         "{guardrail|guardrails|firewall for ai|ai firewall|content firewall|safety layer|safety filter|safety system|safety model|moderation|content filter|policy engine|prompt shield|safety classifier|content shield|content guard|input rail|output rail} .. {intercepted|blocked|stopped|withheld|rejected|flagged|caught|denied|matched|tripped|triggered|refused|declined|vetoed|suppressed}",
         "{intercepted|blocked|stopped|caught|withheld|flagged|halted|rejected|denied|refused|vetoed|suppressed|held back|filtered out} by .. {guardrail|guardrails|firewall for ai|ai firewall|safety|moderation|content|policy engine|prompt shield|input rail|output rail|trust and safety|abuse|content guard|ethics}*",
         "{response|output|answer|reply|generation|completion|text} .. {withheld|suppressed|held back|halted|redacted|removed|cut off|retracted|blanked} .. {toxic*|policy|policies|rule|safety|harm*|copyright*|lyrics|protected|hate*|violen*|sexual*|weapon*|moderation|guideline*}",
@@ -179,6 +193,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "json", "credential", "content type", "file type",
     ]),
     text("core/pairs-session", Family::Session, SessionExpired, &[
+        "that {chat|conversation|thread|session} {was|is|has been} {deleted|removed|closed|purged|archived|gone}",
+        "previous response id .. {nothing|unknown|missing|gone|no longer|stale|expired|not found}",
         "{cached|cache} {prefix|content|contents|context|entry|handle|item|prompt} .. {has expired|is expired|expired|gone|evicted|unknown|is invalid|not found|no longer|timed out|purged|dropped|does not exist}",
         "{conversation|thread|chat|chat session|dialogue|dialog|interaction|assistant run|previous response|stored response|response id|previous turn} .. {forgotten|wiped|cleared|no record|lost|pruned|discarded|aged out|not retained|no longer stored|no longer held|no longer kept|no longer known|no longer retained|not stored|cannot be resumed|can't be resumed|could not be resumed|cannot be continued|past its retention|retention period|has lapsed|was removed|were removed|been removed|been archived|timed out after|idle too long}",
         "{no|cannot find|can't find|could not find|couldn't find|unable to find|lost|have no|has no|without} .. {record|trace|memory|recollection|state|history} {of|for} .. {that|this|the|your|a|such a} .. {conversation|thread|session|chat|response|dialogue|interaction|run}",
@@ -193,6 +209,10 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .facts(&[Fact::Short]),
     text("core/pairs-auth", Family::Auth, Auth, &[
+        "{unable to|failed to|could not|couldn't|cannot|can't} authenticate",
+        "{api secret|secret|api key|password|credential|credentials} .. {is wrong|was wrong|are wrong|is incorrect|is not right}",
+        "{signature|token|credential} .. {does not check out|doesn't check out|does not verify|failed to verify|does not add up}",
+        "{access token|session token|auth token|login} {ran out|has run out|is over}",
         "{key|token|api key|credential|credentials|secret|signature|bearer|password|access key|subscription key|licence|license key|client secret} .. {is unknown|unknown to|not known|not accepted|is refused|was refused|not on file|doesn't match|does not match|do not match|mismatched|could not be matched|not registered|not recognised|garbled|truncated|not yet valid|too old|stale|outdated|lapsed|out of date|past its|doesn't belong|does not belong|belongs to another|belongs to a different|not usable|unusable|no good|corrupt|unreadable|not genuine|is blank|is absent|was absent|isn't valid|isn't recognized|isn't recognised|doesn't work|does not work|turned down}",
         "{garbled|bad|corrupt|truncated|stale|outdated|lapsed|unrecognised|unregistered|unusable|mismatched|mangled|foreign} {api key|api token|access key|credential|credentials|secret key|bearer token|access token}",
         "{x date|date header|timestamp|request time|clock|signing time|signed at} .. {too far|skew*|minutes away|seconds away|minutes from|out of sync|outside|too old|in the future|drift*|too late|differs from} .. {server|credential|signature|rejected|time|request|allowed|window}*",
@@ -211,6 +231,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "primary key", "foreign key", "public key", "certificate", "proxy", "parse", "sandbox", "deployment", "tokens", "context",
     ]),
     text("core/pairs-timeout", Family::Transport, Timeout, &[
+        "took {over|more than|longer than} .. {minutes|seconds|s} .. {stopped|aborted|cut|cancelled|canceled|killed|gave up|abandoned}",
+        "lost {the |}{line|link|contact} {to|with} .. {provider|server|model|upstream|backend|host}",
+        "no {reply|response|answer} {arrived|came|received} {in|within|for|after}",
         "{abandoned|aborted|stopped|killed|cut|cut off|terminated|given up|dropped|interrupted} .. {ran past|exceeded|exceeding|longer than|past|passed|overran|over} .. {second|seconds|minute|minutes|time|deadline|s|ms} .. {limit|server limit|time limit|deadline|budget|ceiling|timeout|maximum}",
         "{ran|running|runs|run|went|goes} {past|over|beyond} .. {our|the|its|your|a} .. {second|seconds|minute|minutes|time|deadline|timeout}",
         "{took|taking|needed|lasted|ran|running|exceeded|exceeds} {longer than|more than|beyond} .. {seconds|s|ms|minutes|minute|second|limit|allowed|permitted|allotted time}",
@@ -240,6 +263,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["json schema", "schema", "tool call", "function call", "parameter", "tool", "request body", "your request", "test", "compil*", "api key", "credential*", "quota", "billing"]),
     text("core/pairs-empty", Family::Empty, EmptyResponse, &[
+        "{answer|reply|response|completion|output} {had|has|contained|contains|carried|carries} no {words|text|content|tokens}",
         "{answer|reply|response|completion|output|message|generation|candidate|result} .. {came back|arrived|turned out|is|was|turned up|ended up|comes} .. {blank|void|hollow|without content|without text|without any text|with nothing in it|with nothing|with no text|with no content|devoid of}",
         "{model|assistant|provider|upstream|server} {said nothing|answered nothing|wrote nothing|stayed silent|kept silent|had nothing to say|gave no answer|gave no reply|gave no output|sent nothing|sent back nothing|returned blank|replied with silence|produced nothing|generated nothing|gave nothing|gave us nothing|did not say anything|didn't say anything|did not answer anything}",
         "{nothing|no words|not a word} .. {generated|produced|said|written|emitted|came back|back from|to show|to return|in the answer|in the reply|in the response}",

@@ -11,6 +11,8 @@ use failover_types::FailoverReason::{
 
 pub(crate) const ROWS: &[Rule] = &[
     text("core/tongues-rate", Family::Rate, RateLimit, &[
+        "{リクエスト|呼び出し|アクセス}{頻度|の頻度} .. {高すぎ*|多すぎ*|上限|超え*}",
+        "{senden|fragen|schicken} .. zu {schnell|oft|häufig}",
         // Chinese
         "{同时|同一时间|并发|并行} .. {上限|超出|超过|超限|最多|只能|已满|过多|太多|不能超}",
         "{最多|只能|只允许|不超过|仅限}{|可|能}{同时|并行|并发}",
@@ -82,6 +84,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "кредит*", "средств*", "大小", "bağlam", "kredi*", "bakiye*", "升级", "充值", "加购", "购买",
     ]),
     text("core/tongues-billing", Family::Billing, Billing, &[
+        "{料金|請求|代金|利用料} .. {未払い*|滞納*|未納*}",
         // Chinese
         "{余额|积分|点数|额度|钱包|账户|资金|费用|流量包|免费额度|代金券} .. {归零|用罄|用光|不够|见底|清零|透支|已空|花完|扣完|耗光|不足以}",
         "{免费|试用|赠送|体验}{额度|次数|积分|点数|金|期|版} .. {用罄|用完|用尽|用光|耗尽|结束|到期|过期|已满}",
@@ -181,6 +184,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .facts(&[Fact::Short]),
     text("core/tongues-overloaded", Family::Overloaded, Overloaded, &[
+        "{zu viel|viel zu viel} los",
         "{使用人数|访问人数|在线人数|用户|人数|流量|访问量|请求量} .. {众多|过多|较多|太多|激增|暴增|过大|爆满|很多}",
         "{算力|资源|显卡|容量|计算资源|gpu|服务器} .. {紧缺|紧张|告急|不够|已满|满载|耗尽|吃紧|短缺}",
         "{服务器|伺服器|系统|服务|模型|主机} .. {忙线|太忙|忙碌|繁忙|超载|超负荷|过载|满载|负荷过高|压力过大|负荷|应接不暇}",
@@ -205,6 +209,8 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["auslastungsplan", "磁盘", "disk", "диск*", "contexte", "contexto", "контекст*", "kontext*", "contesto", "キー", "上下文", "beschreibbar", "restaurant", "您的", "余额", "额度"])
     .facts(&[Fact::Short]),
     text("core/tongues-model", Family::Model, ModelNotFound, &[
+        "{no conocemos|não conhecemos|non conosciamo|desconocemos} .. {modelo|modello}",
+        "{modelo|modello|modèle} {inexistente|inesistente|inexistant}",
         "{模型|模型名称|引擎|部署} .. {停止提供|停止服务|未提供|未注册|未登记|未上架|不提供|未部署|尚未开放|暂未支持|不认识|无法识别|不在列表|已移除|已退役|未找到|查无|不支援|未知|未加载|没有加载}",
         "{方案|套餐|账号|账户|等级|密钥|区域|地区} .. {无法使用|不能使用|不可使用|不包含|不支持|未包含|无法访问|无权使用} .. 模型",
         "{未知|不明|不支援|不存在|没有这个|没有此|没有该|查无此|无此}{|的}{模型|引擎}",
@@ -291,6 +297,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .facts(&[Fact::Short]),
     text("core/tongues-refusal", Family::Refusal, ContentRefusal, &[
+        "{内容|话题|问题|回答} .. {不适宜|不宜|不适合|不便} .. {展示|回答|显示|讨论|输出|生成}",
         "{提问|问题|内容|输入|请求|话题|回答|回复|消息} .. {敏感|违反|违规|违禁|不当|不适宜|不合规|涉政|涉黄|色情|暴力|有害|不安全|法律法规} .. {无法|不能|拒绝|请修改|拦截|停止|不予|屏蔽|过滤|请重新|规定|内容}",
         "{无法|不能|拒绝}{回答|生成|提供|处理|讨论|继续} .. {违反|敏感|不当|违规|不适|有害|规定|政策|法律}",
         "{不適切*|有害*|暴力的*|性的*|差別的*|違法*|ポリシー*|規約*|ガイドライン*} .. {含ま*|反する*|反し*|違反*|検出*} .. {できません|生成でき*|お答えでき*|応答でき*|拒否*|ブロック*|停止*}",

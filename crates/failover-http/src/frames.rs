@@ -71,6 +71,11 @@ impl Cutter {
         let mut from = 0;
         if let ([b'\n', ..], true) = (rest, self.after_cr) {
             from = 1;
+            if self.held.is_empty() {
+                // The rest of the break that ended the frame before goes with it, whatever becomes of the next one.
+                self.after_cr = false;
+                return Some(from);
+            }
         }
         if !rest.is_empty() {
             self.after_cr = false;

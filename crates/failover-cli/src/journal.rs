@@ -2,11 +2,10 @@
 //!
 //! `status` reads its end. It is a convenience for people and never in the way: what cannot be written is left out.
 
-use crate::show::why;
+use crate::show::Line;
 use failover::runner::SystemClock;
-use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
-use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, SessionId, Timestamp};
-use serde::Serialize;
+use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver};
+use failover::types::Clock;
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -63,63 +62,6 @@ impl Journal {
     }
 }
 
-/// What `decision_json` says, without what is not known, and when. Written as it is read off: a server that fails over
-/// again and again writes thousands of them a second.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    at: u64,
-    decision: &'static str,
-    run_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<&'a str>,
-    requested_model: &'a ModelRef,
-    candidate_model: &'a ModelRef,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile_id: Option<&'a ProfileId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_model: Option<&'a ModelRef>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<FailoverReason>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<u16>,
-    position: usize,
-    total: usize,
-    attempts: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'static str>,
-}
-
-impl<'a> Line<'a> {
-    fn new(decision: &'a Decision, at: Timestamp) -> Self {
-        Self {
-            at: at.as_millis(),
-            decision: decision.kind.name(),
-            run_id: decision.run.as_str(),
-            session_id: decision.session.as_ref().map(SessionId::as_str),
-            requested_model: &decision.requested,
-            candidate_model: &decision.candidate,
-            profile_id: decision.profile.as_ref(),
-            next_model: decision.next.as_ref(),
-            reason: decision.reason,
-            rule: decision.rule.as_deref(),
-            detail: decision.detail.as_deref(),
-            why: why(decision),
-            status: decision.status,
-            position: decision.position,
-            total: decision.total,
-            attempts: decision.attempts,
-            outcome: decision.outcome.map(StepOutcome::name),
-        }
-    }
-}
-
 /// An answer at the first attempt is what everybody expects, and would fill the file.
 fn expected(decision: &Decision) -> bool {
     matches!(decision.kind, DecisionKind::CandidateSucceeded)
@@ -137,7 +79,7 @@ impl DecisionObserver for Journal {
     fn on_decision(&self, decision: &Decision) {
         if !expected(decision) {
             // Neither a full disk nor anything else here must stop an answer.
-            if let Ok(mut line) = serde_json::to_vec(&Line::new(decision, SystemClock::new().now())) {
+            if let Ok(mut line) = serde_json::to_vec(&Line::of(decision, Some(SystemClock::new().now()))) {
                 line.push(b'\n');
                 let _ = self.write(&line);
             }

@@ -4,8 +4,9 @@ use crate::time;
 use anstyle::{AnsiColor, Style};
 use failover::runner::SystemClock;
 use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver, StepOutcome};
-use failover::types::{Clock, SessionId, Timestamp};
-use serde_json::{Value, json};
+use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, SessionId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -61,30 +62,73 @@ impl<W: Write> Show<W> {
     }
 }
 
-/// A decision as machines read it, under the names of the log.
+/// A decision as machines read it, under the names of the log; what is not known is left out. It borrows: a server that
+/// fails over again and again writes thousands of them a second.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Line<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
+    decision: &'static str,
+    run_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+    requested_model: &'a ModelRef,
+    candidate_model: &'a ModelRef,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile_id: Option<&'a ProfileId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_model: Option<&'a ModelRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<FailoverReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    position: usize,
+    total: usize,
+    attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+}
+
+impl<'a> Line<'a> {
+    /// The decision, and when it fell, where that is kept.
+    pub(crate) fn of(decision: &'a Decision, at: Option<Timestamp>) -> Self {
+        Self {
+            at: at.map(Timestamp::as_millis),
+            decision: decision.kind.name(),
+            run_id: decision.run.as_str(),
+            session_id: decision.session.as_ref().map(SessionId::as_str),
+            requested_model: &decision.requested,
+            candidate_model: &decision.candidate,
+            profile_id: decision.profile.as_ref(),
+            next_model: decision.next.as_ref(),
+            reason: decision.reason,
+            rule: decision.rule.as_deref(),
+            detail: decision.detail.as_deref(),
+            why: why(decision),
+            status: decision.status,
+            position: decision.position,
+            total: decision.total,
+            attempts: decision.attempts,
+            outcome: decision.outcome.map(StepOutcome::name),
+        }
+    }
+}
+
+/// The same, as a value.
 pub(crate) fn decision_json(decision: &Decision) -> Value {
-    json!({
-        "decision": decision.kind.name(),
-        "runId": decision.run.as_str(),
-        "sessionId": decision.session.as_ref().map(SessionId::as_str),
-        "requestedModel": decision.requested,
-        "candidateModel": decision.candidate,
-        "profileId": decision.profile,
-        "nextModel": decision.next,
-        "reason": decision.reason,
-        "rule": decision.rule,
-        "detail": decision.detail,
-        "why": why(decision),
-        "status": decision.status,
-        "position": decision.position,
-        "total": decision.total,
-        "attempts": decision.attempts,
-        "outcome": decision.outcome.map(StepOutcome::name),
-    })
+    // Strings and numbers: nothing in it can fail to serialize.
+    serde_json::to_value(Line::of(decision, None)).unwrap_or_default()
 }
 
 /// The code of why a candidate was skipped, or the chain stopped.
-pub(crate) fn why(decision: &Decision) -> Option<&'static str> {
+fn why(decision: &Decision) -> Option<&'static str> {
     if let DecisionKind::SkipCandidate { why } = &decision.kind {
         return Some(*why);
     }

@@ -1,4 +1,4 @@
-//! Directions between crates: downwards only, and pure crates stay pure.
+//! Directions between crates: downwards only, and pure crates stay pure. And no two of them share a place for pages.
 
 use crate::run::{Faults, Outcome, cargo, read};
 use serde::Deserialize;
@@ -72,6 +72,14 @@ struct Package {
     name: String,
     dependencies: Vec<Dependency>,
     features: BTreeMap<String, Vec<String>>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    /// Whether `cargo doc` writes pages for it.
+    doc: bool,
 }
 
 #[derive(Deserialize)]
@@ -125,6 +133,7 @@ fn layer(name: &str) -> Option<u8> {
 pub(crate) fn main(_args: &[String]) -> Outcome {
     let packages = packages()?;
     let mut faults = directions(&packages);
+    faults.0.extend(shared_pages(&packages).0);
     let ours: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     for name in PURE.iter().filter(|name| ours.contains(name)) {
         let tree = read(cargo(&[
@@ -144,7 +153,7 @@ pub(crate) fn main(_args: &[String]) -> Outcome {
         }
     }
     faults.into_outcome()?;
-    println!("{} crates point downwards; the pure ones are pure", packages.len());
+    println!("{} crates point downwards; the pure ones are pure; each has its own pages", packages.len());
     Ok(())
 }
 
@@ -170,13 +179,48 @@ fn directions(packages: &[Package]) -> Faults {
     faults
 }
 
+/// Targets whose pages go to one directory: `cargo doc` runs both at once, and now and then one deletes what the other
+/// writes.
+fn shared_pages(packages: &[Package]) -> Faults {
+    let mut faults = Faults::default();
+    let mut places: BTreeMap<String, &str> = BTreeMap::new();
+    for package in packages {
+        for target in package.targets.iter().filter(|target| target.doc) {
+            let place = target.name.replace('-', "_");
+            if let Some(other) = places.insert(place, &package.name) {
+                let (own, name) = (&package.name, &target.name);
+                faults.0.push(format!(
+                    "{own} and {other} both document a `{name}`: set `doc = false` at one of them"
+                ));
+            }
+        }
+    }
+    faults
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn package(name: &str, to: &str) -> Package {
         let dependency = Dependency { name: to.into(), kind: None };
-        Package { name: name.into(), dependencies: vec![dependency], features: BTreeMap::new() }
+        let target = Target { name: name.into(), doc: true };
+        Package {
+            name: name.into(),
+            dependencies: vec![dependency],
+            features: BTreeMap::new(),
+            targets: vec![target],
+        }
+    }
+
+    #[test]
+    fn two_targets_with_pages_of_one_name_are_a_fault() {
+        let mut packages = [package("some-lib", "serde"), package("some-tool", "serde")];
+        assert!(shared_pages(&packages).0.is_empty());
+        packages[1].targets[0].name = "some_lib".into();
+        assert_eq!(shared_pages(&packages).0.len(), 1);
+        packages[1].targets[0].doc = false;
+        assert!(shared_pages(&packages).0.is_empty());
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::phrase;
 use crate::rule::{Matcher, ProviderRules, Rule};
 use crate::trie::{Automaton, Entry};
 use crate::words::{self, Word};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 
 /// What is wrong with a set of rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -234,10 +236,13 @@ fn spaced(code: &str) -> String {
 /// Collects literals and phrases without repeating them.
 #[derive(Default)]
 struct Pool {
-    /// Of each literal: its text, and whether it may begin inside of a word.
-    texts: Vec<(String, bool)>,
+    /// The literals, one behind the other, and where each stands.
+    text: String,
+    texts: Vec<Text>,
     literals: Vec<Literal>,
-    ids: FxHashMap<phrase::Literal, u32>,
+    /// Literals by a hash of what they are; where two have one, the later is found under the next number.
+    ids: FxHashMap<u64, u32>,
+    parser: phrase::Parser,
     phrases: Vec<Slice>,
     parts: Vec<Part>,
     choices: Vec<u32>,
@@ -247,38 +252,82 @@ struct Pool {
     part_numbers: FxHashMap<Vec<u32>, u32>,
 }
 
-/// So many literals are expected, about.
-const LITERALS: usize = 1 << 14;
+/// A literal's text, and whether words may go on beyond its ends.
+#[derive(Clone, Copy)]
+struct Text {
+    place: Slice,
+    open_left: bool,
+    open_right: bool,
+}
+
+/// So many literals are expected, about, and so many bytes of them.
+const LITERALS: usize = 1 << 15;
+const BYTES: usize = 1 << 19;
 
 fn index(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 impl Pool {
-    fn literal(&mut self, literal: phrase::Literal) -> u32 {
-        if let Some(&id) = self.ids.get(&literal) {
-            return id;
+    fn new() -> Self {
+        let mut pool = Self::default();
+        pool.text.reserve(BYTES);
+        pool.texts.reserve(LITERALS);
+        pool.literals.reserve(LITERALS);
+        pool.ids.reserve(LITERALS);
+        pool
+    }
+
+    fn text_of(&self, text: Text) -> &str {
+        self.text.get(text.place.0 as usize..text.place.1 as usize).unwrap_or_default()
+    }
+
+    fn literal(&mut self, literal: &phrase::Literal<'_>) -> u32 {
+        let phrase::Literal { ref text, open_left, open_right } = *literal;
+        let mut hasher = FxHasher::default();
+        (text, open_left, open_right).hash(&mut hasher);
+        let mut hash = hasher.finish();
+        while let Some(&id) = self.ids.get(&hash) {
+            let same = self.texts.get(id as usize).is_some_and(|known| {
+                (known.open_left, known.open_right) == (open_left, open_right) && self.text_of(*known) == text
+            });
+            if same {
+                return id;
+            }
+            hash = hash.wrapping_add(1);
         }
-        let id = self.add(&literal.text, (literal.open_left, literal.open_right), None);
-        self.ids.insert(literal, id);
+        let id = self.add(text, (open_left, open_right), None);
+        self.ids.insert(hash, id);
         id
     }
 
     fn add(&mut self, text: &str, (open_left, open_right): (bool, bool), word: Option<Word>) -> u32 {
         let id = index(self.literals.len());
-        let joins = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         self.literals.push(Literal {
             len: index(text.len()),
-            closed_right: !open_right && joins(text.as_bytes().last()),
-            spaced: text.contains(' '),
+            closed_right: !open_right
+                && text.bytes().next_back().is_some_and(|byte| byte.is_ascii_alphanumeric()),
+            spaced: text.bytes().any(|byte| byte == b' '),
             word,
             is_code: false,
             begins: Slice::default(),
             numbers: Slice::default(),
         });
-        // What begins with anything else begins anywhere.
-        self.texts.push((text.to_owned(), open_left && joins(text.as_bytes().first())));
+        let begin = index(self.text.len());
+        self.text.push_str(text);
+        self.texts.push(Text { place: Slice(begin, index(self.text.len())), open_left, open_right });
         id
+    }
+
+    /// The literals as the automaton takes them.
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let entry = |(id, text): (u32, &Text)| {
+            let (literal, open) = (self.text_of(*text), text.open_left);
+            // What begins with anything else begins anywhere.
+            let open = open && literal.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+            Entry { id, text: literal, open }
+        };
+        (0..).zip(&self.texts).map(entry).collect()
     }
 
     fn phrase(&mut self, text: &'static str) -> Result<u32, String> {
@@ -287,19 +336,25 @@ impl Pool {
         }
         let id = index(self.phrases.len());
         let from = index(self.parts.len());
-        for (at, part) in phrase::parse(text)?.into_iter().enumerate() {
-            let literals: Vec<u32> = part.choices.into_iter().map(|literal| self.literal(literal)).collect();
-            if at == 0 {
-                self.firsts.extend(literals.into_iter().map(|literal| (literal, id)));
-                continue;
+        let mut is_first = true;
+        let mut parser = std::mem::take(&mut self.parser);
+        parser.parse(text, |literals, reach| {
+            if std::mem::take(&mut is_first) {
+                for literal in literals {
+                    let literal = self.literal(&literal);
+                    self.firsts.push((literal, id));
+                }
+                return;
             }
+            let literals: Vec<u32> = literals.map(|literal| self.literal(&literal)).collect();
             let choices = index(self.choices.len());
             self.choices.extend_from_slice(&literals);
             let choices = Slice(choices, index(self.choices.len()));
             let fresh = index(self.part_numbers.len());
             let number = *self.part_numbers.entry(literals).or_insert(fresh);
-            self.parts.push(Part { number, reach: part.reach, choices });
-        }
+            self.parts.push(Part { number, reach, choices });
+        })?;
+        self.parser = parser;
         self.phrases.push(Slice(from, index(self.parts.len())));
         self.phrase_ids.insert(text, id);
         Ok(id)
@@ -307,11 +362,9 @@ impl Pool {
 
     /// The phrases by the literal that they begin with; literals learn their place.
     fn begins(&mut self) -> Vec<Begin> {
-        let (lists, list) = side_by_side(std::mem::take(&mut self.firsts));
-        for (literal, place) in lists {
-            if let Some(literal) = self.literals.get_mut(literal as usize) {
-                literal.begins = place;
-            }
+        let (places, list) = side_by_side(self.literals.len(), &self.firsts);
+        for (literal, place) in self.literals.iter_mut().zip(places) {
+            literal.begins = place;
         }
         let second = |phrase: u32| {
             let later = self.phrases.get(phrase as usize).map(|phrase| phrase.of(&self.parts));
@@ -324,11 +377,9 @@ impl Pool {
     fn numbers(&mut self) -> Vec<u32> {
         let numbered = self.part_numbers.iter();
         let pairs = numbered.flat_map(|(choices, number)| choices.iter().map(move |one| (*one, *number)));
-        let (lists, list) = side_by_side(pairs.collect());
-        for (literal, place) in lists {
-            if let Some(literal) = self.literals.get_mut(literal as usize) {
-                literal.numbers = place;
-            }
+        let (places, list) = side_by_side(self.literals.len(), &pairs.collect::<Vec<_>>());
+        for (literal, place) in self.literals.iter_mut().zip(places) {
+            literal.numbers = place;
         }
         list
     }
@@ -344,8 +395,8 @@ impl Pool {
         }
         let joined: String = code.chars().filter(|ch| !matches!(ch, '_' | '-')).collect();
         for spelled in [code, &joined, &spaced(code)] {
-            let text = crate::view::View::normal(spelled);
-            let id = self.literal(phrase::Literal { text, open_left: false, open_right: false });
+            let text = Cow::Owned(crate::view::View::normal(spelled));
+            let id = self.literal(&phrase::Literal { text, open_left: false, open_right: false });
             if let Some(literal) = self.literals.get_mut(id as usize) {
                 literal.is_code = true;
             }
@@ -353,21 +404,33 @@ impl Pool {
     }
 }
 
-/// Lists one behind the other: of each key, where its list begins and ends.
-type Places = Vec<(u32, Slice)>;
-
-/// Puts the values of each key side by side.
-fn side_by_side(mut pairs: Vec<(u32, u32)>) -> (Places, Vec<u32>) {
-    pairs.sort_unstable();
-    pairs.dedup();
-    let mut at = 0;
-    let mut places = Vec::new();
-    for same in pairs.chunk_by(|one, other| one.0 == other.0) {
-        let end = at + same.len();
-        places.extend(same.first().map(|(key, _)| (*key, Slice(index(at), index(end)))));
-        at = end;
+/// Puts the values of each of so many keys side by side, in the order in which they are given, and says where those of
+/// each key stand. What is given twice in a row of one key counts once.
+fn side_by_side(keys: usize, pairs: &[(u32, u32)]) -> (Vec<Slice>, Vec<u32>) {
+    let mut places = vec![Slice::default(); keys];
+    for &(key, _) in pairs {
+        if let Some(place) = places.get_mut(key as usize) {
+            place.1 += 1;
+        }
     }
-    (places, pairs.into_iter().map(|(_, value)| value).collect())
+    let mut end = 0;
+    for place in &mut places {
+        let count = place.1;
+        *place = Slice(end, end);
+        end += count;
+    }
+    let mut values = vec![0; end as usize];
+    for &(key, value) in pairs {
+        let Some(place) = places.get_mut(key as usize) else { continue };
+        if place.of(&values).last() == Some(&value) {
+            continue;
+        }
+        if let Some(free) = values.get_mut(place.1 as usize) {
+            *free = value;
+            place.1 += 1;
+        }
+    }
+    (places, values)
 }
 
 /// Long, and written as no prose is: with `_` or `.`, or in camel case.
@@ -392,8 +455,7 @@ impl Compiled {
     pub(crate) fn new(tables: &[&dyn ProviderRules]) -> Result<Self, RuleSetError> {
         let mut rules = collect(tables)?;
         rules.sort_by_key(|rule| (rule.tier, rule.family));
-        let mut pool = Pool::default();
-        pool.ids.reserve(LITERALS);
+        let mut pool = Pool::new();
         let mut known = Codes::default();
         let mut rows = Vec::with_capacity(rules.len());
         for rule in rules {
@@ -412,9 +474,7 @@ impl Compiled {
         for (text, word) in words::all() {
             pool.add(text, (false, true), Some(word));
         }
-        let entries: Vec<Entry<'_>> =
-            (0..).zip(&pool.texts).map(|(id, (text, open))| Entry { id, text, open: *open }).collect();
-        let automaton = Automaton::new(&entries);
+        let automaton = Automaton::new(&pool.entries());
         let begins = pool.begins();
         let numbers = pool.numbers();
         let mut rows_of_phrase = vec![Vec::new(); pool.phrases.len()];

@@ -15,36 +15,49 @@ pub(crate) struct Entry<'t> {
 }
 
 /// Finds literals in a text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Automaton {
     /// Walked where no word goes on.
     words: Tree,
     /// Walked inside of words.
     inside: Tree,
-    /// The bytes that a walk inside of words begins with. There are few.
-    open: Firsts,
+    /// What is done at a byte, outside of a word and (behind [`INSIDE`]) inside of one.
+    steps: [u8; 2 * INSIDE],
 }
 
-/// Bytes, a place each.
-#[derive(Debug)]
-struct Firsts([bool; 256]);
-
-impl Default for Firsts {
-    fn default() -> Self {
-        Self([false; 256])
-    }
-}
+/// [`Automaton::words`] is walked from here.
+const WALK_WORDS: u8 = 1;
+/// [`Automaton::inside`] is.
+const WALK_INSIDE: u8 = 2;
+/// A letter or digit of ASCII: the next byte stands inside of a word.
+const WORD: u8 = 4;
+/// The first place of a byte inside of a word in [`Automaton::steps`].
+const INSIDE: usize = 256;
 
 impl Automaton {
     pub(crate) fn new(entries: &[Entry<'_>]) -> Self {
         let open: Vec<Entry<'_>> = entries.iter().copied().filter(|entry| entry.open).collect();
-        let mut firsts = Firsts::default();
-        for first in open.iter().filter_map(|entry| entry.text.bytes().next()) {
-            if let Some(place) = firsts.0.get_mut(usize::from(first)) {
-                *place = true;
+        let first = |entry: &Entry<'_>| entry.text.bytes().next().unwrap_or_default();
+        let mut steps = [0; 2 * INSIDE];
+        let mut set = |byte: u8, inside: bool, step: u8| {
+            if let Some(place) = steps.get_mut(usize::from(byte) + if inside { INSIDE } else { 0 }) {
+                *place |= step;
+            }
+        };
+        for byte in (0..=u8::MAX).filter(u8::is_ascii_alphanumeric) {
+            set(byte, false, WORD);
+            set(byte, true, WORD);
+        }
+        for byte in entries.iter().map(first) {
+            set(byte, false, WALK_WORDS);
+            if !byte.is_ascii_alphanumeric() {
+                set(byte, true, WALK_WORDS);
             }
         }
-        Self { words: Tree::new(entries), inside: Tree::new(&open), open: firsts }
+        for byte in open.iter().map(first) {
+            set(byte, true, WALK_INSIDE);
+        }
+        Self { words: Tree::new(entries), inside: Tree::new(&open), steps }
     }
 
     /// Every literal once.
@@ -55,44 +68,19 @@ impl Automaton {
     /// Tells `found` of each literal and its end, by the place where it begins; gives back the number of steps.
     #[inline]
     pub(crate) fn scan(&self, text: &[u8], mut found: impl FnMut(u32, usize)) -> u64 {
-        let mut steps = text.len() as u64;
-        let mut at = 0;
-        while let Some(&byte) = text.get(at) {
-            steps += self.words.walk(text, at, &mut found);
-            at += 1;
-            if !is_word(byte) {
-                continue;
+        let mut count = text.len() as u64;
+        let mut inside = 0;
+        for (at, &byte) in text.iter().enumerate() {
+            let step = self.steps.get(inside + usize::from(byte)).copied().unwrap_or_default();
+            if step & WALK_WORDS != 0 {
+                count += self.words.walk(text, at, &mut found);
+            } else if step & WALK_INSIDE != 0 {
+                count += self.inside.walk(text, at, &mut found);
             }
-            while let Some(&byte) = text.get(at)
-                && is_word(byte)
-            {
-                if self.open.0.get(usize::from(byte)) == Some(&true) {
-                    steps += self.inside.walk(text, at, &mut found);
-                }
-                at += 1;
-            }
+            inside = if step & WORD != 0 { INSIDE } else { 0 };
         }
-        steps
+        count
     }
-}
-
-/// Letters and digits of ASCII.
-const WORD: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte: u8 = 0;
-    while byte < 0x80 {
-        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-        {
-            table[byte as usize] = byte.is_ascii_alphanumeric();
-        }
-        byte += 1;
-    }
-    table
-};
-
-#[inline]
-fn is_word(byte: u8) -> bool {
-    WORD.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
 /// A byte that leads from a fork, the edge behind it, and the fork at its end.
@@ -128,10 +116,9 @@ struct Tree {
 }
 
 impl Tree {
-    fn new(entries: &[Entry<'_>]) -> Self {
+    fn new<'t>(entries: &[Entry<'t>]) -> Self {
         let mut tree = Self::default();
-        let mut sorted: Vec<Sorted<'_>> = entries.iter().map(Sorted::of).collect();
-        sorted.sort_unstable();
+        let mut sorted = in_order(entries);
         for entry in &mut sorted {
             entry.label = index(tree.labels.len());
             tree.labels.extend_from_slice(entry.text);
@@ -143,8 +130,9 @@ impl Tree {
         tree.fork(&sorted, 0, &mut places, &mut rest);
         while let Some((group, depth, place)) = rest.pop() {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-            let shared = first.text.iter().zip(last.text).take(depth + LONGEST_LABEL);
-            let shared = shared.skip(depth).take_while(|(one, other)| one == other).count();
+            let behind = |entry: &Sorted<'t>| entry.text.get(depth..).unwrap_or_default();
+            let shared = behind(first).iter().zip(behind(last)).take(LONGEST_LABEL);
+            let shared = shared.take_while(|(one, other)| one == other).count();
             let depth_here = depth + shared;
             let whole = group.partition_point(|entry| entry.text.len() == depth_here);
             let (here, longer) = group.split_at_checked(whole).unwrap_or((group, &[]));
@@ -170,6 +158,9 @@ impl Tree {
         places: &mut Places,
         rest: &mut Vec<(&'s [Sorted<'t>], usize, usize)>,
     ) -> u32 {
+        if group.is_empty() && depth > 0 {
+            return NOWHERE;
+        }
         let byte = |entry: &Sorted<'_>| entry.text.get(depth).copied().unwrap_or_default();
         let from = rest.len();
         let mut bytes = [0_u8; 256];
@@ -180,9 +171,6 @@ impl Tree {
             count += 1;
         }
         let bytes = bytes.get(..count).unwrap_or_default();
-        if bytes.is_empty() && depth > 0 {
-            return NOWHERE;
-        }
         let base = places.find(bytes, depth == 0, &self.edges);
         for ((_, _, place), &byte) in rest.iter_mut().skip(from).zip(bytes) {
             *place = base + usize::from(byte);
@@ -230,28 +218,25 @@ impl Tree {
     /// Follows the text from `at`, as far as the tree leads, and says how many bytes were looked at.
     #[inline]
     fn walk(&self, text: &[u8], at: usize, found: &mut impl FnMut(u32, usize)) -> u64 {
-        let mut rest = text.get(at..).unwrap_or_default();
-        let mut base = 0;
-        let mut last = 0;
-        while let [byte, after @ ..] = rest
-            && let Some(edge) = self.edge(base, *byte)
+        let (mut base, mut end) = (0, at);
+        while let Some(&byte) = text.get(end)
+            && let Some(edge) = self.edge(base, byte)
         {
-            rest = after;
+            end += 1;
             if edge.len > 0 {
                 let label = self.label(edge);
-                let Some((front, after)) = rest.split_at_checked(label.len()) else { break };
-                if front.iter().zip(label).any(|(one, other)| one != other) {
-                    last = label.len();
+                let rest = text.get(end..).unwrap_or_default();
+                end += label.len();
+                if end > text.len() || rest.iter().zip(label).any(|(one, other)| one != other) {
                     break;
                 }
-                rest = after;
             }
             if edge.ends > 0 {
-                self.ended(edge, text.len() - rest.len(), found);
+                self.ended(edge, end, found);
             }
             base = edge.base as usize;
         }
-        (text.len() - rest.len() - at + last) as u64
+        (end - at) as u64
     }
 
     /// Apart from the walk, which seldom comes here.
@@ -285,6 +270,36 @@ impl<'t> Sorted<'t> {
         front.iter_mut().zip(text).for_each(|(place, byte)| *place = *byte);
         Self { front: u128::from_be_bytes(front), text, id: entry.id, label: 0 }
     }
+}
+
+/// The entries in the order of their bytes: laid apart by the first two, then sorted among those that share them.
+fn in_order<'t>(entries: &[Entry<'t>]) -> Vec<Sorted<'t>> {
+    let two = |entry: &Entry<'_>| {
+        let mut bytes = entry.text.bytes();
+        usize::from(u16::from_be_bytes([bytes.next().unwrap_or_default(), bytes.next().unwrap_or_default()]))
+    };
+    let mut ends = vec![0_usize; 1 << 16];
+    for entry in entries {
+        if let Some(count) = ends.get_mut(two(entry)) {
+            *count += 1;
+        }
+    }
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += *end;
+        *end = sum;
+    }
+    let mut sorted = vec![Sorted { front: 0, text: &[], id: 0, label: 0 }; entries.len()];
+    for entry in entries {
+        let Some(end) = ends.get_mut(two(entry)) else { continue };
+        *end -= 1;
+        if let Some(place) = sorted.get_mut(*end) {
+            *place = Sorted::of(entry);
+        }
+    }
+    let shares = |one: &Sorted<'_>, other: &Sorted<'_>| one.front >> 112 == other.front >> 112;
+    sorted.chunk_by_mut(shares).for_each(<[Sorted<'_>]>::sort_unstable);
+    sorted
 }
 
 /// Which places of the table are taken.

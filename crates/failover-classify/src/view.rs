@@ -39,10 +39,20 @@ impl View {
 
     /// The normal form of a phrase of a rule, without a space at its ends.
     pub(crate) fn normal(phrase: &str) -> String {
-        let trimmed = phrase.trim();
-        if Self::is_normal(trimmed) {
-            return trimmed.to_owned();
+        let mut normal = String::with_capacity(phrase.len());
+        for byte in phrase.trim().bytes() {
+            match fold(byte) {
+                // What needs a look around.
+                0 => return Self::folded(phrase),
+                b' ' if normal.is_empty() || normal.ends_with(' ') => {}
+                folded => normal.push(char::from(folded)),
+            }
         }
+        normal.truncate(normal.trim_end().len());
+        normal
+    }
+
+    fn folded(phrase: &str) -> String {
         let mut view = Self::default();
         view.fold(phrase, 0);
         String::from_utf8(view.text).unwrap_or_default().trim().to_owned()
@@ -51,12 +61,16 @@ impl View {
     /// Whether a text is in its normal form, as nearly all words of rules are written.
     pub(crate) fn is_normal(text: &str) -> bool {
         let mut last = b' ';
-        let is_normal = text.chars().all(|ch| {
-            let before = last;
-            last = u8::try_from(ch).unwrap_or(u8::MAX);
-            if ch.is_ascii() { fold(last) == last && is_plain(last, before) } else { is_kept(ch) }
-        });
-        is_normal && last != b' '
+        let mut is_ascii = true;
+        for byte in text.bytes() {
+            if byte >= 0x80 {
+                is_ascii = false;
+            } else if fold(byte) != byte || !is_plain(byte, last) {
+                return false;
+            }
+            last = byte;
+        }
+        last != b' ' && (is_ascii || text.chars().all(|ch| ch.is_ascii() || is_kept(ch)))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -389,11 +403,20 @@ fn fold(byte: u8) -> u8 {
     FOLDED.get(usize::from(byte)).copied().unwrap_or_default()
 }
 
-/// Letters beyond ASCII that a fold leaves as they are: of Cyrillic the small ones, of Chinese, Japanese and Korean all
-/// but the traditional ones.
+/// Letters beyond ASCII that a fold leaves as they are: small ones, those of scripts without small and capital ones, and
+/// of Chinese, Japanese and Korean all but the traditional ones. Of others it may say no.
 fn is_kept(ch: char) -> bool {
-    matches!(ch, '\u{430}'..='\u{45f}' | '\u{3041}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
-        && simplified(ch) == ch
+    match ch {
+        '\u{df}'..='\u{ff}'
+        | '\u{430}'..='\u{45f}'
+        | '\u{5d0}'..='\u{6ff}'
+        | '\u{900}'..='\u{97f}'
+        | '\u{e00}'..='\u{e7f}'
+        | '\u{ac00}'..='\u{d7a3}' => true,
+        '\u{100}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => ch.is_lowercase(),
+        '\u{3041}'..='\u{9fff}' => simplified(ch) == ch,
+        _ => false,
+    }
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {

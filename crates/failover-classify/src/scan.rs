@@ -1,6 +1,6 @@
 //! One pass of the automaton over the text, and the phrases that its literals make up.
 
-use crate::compile::{Compiled, NO_PART, Part, Slice};
+use crate::compile::{Compiled, Literal, NO_PART, Part, Slice};
 use crate::source::Source;
 use crate::view::View;
 use crate::words::Heard;
@@ -11,20 +11,22 @@ const MOST_HITS: u8 = 24;
 /// Steps taken at most from one hit to find the rest of a phrase.
 const MOST_STEPS: u32 = 400;
 
+/// Beyond all hits.
+const NO_HIT: u32 = u32::MAX;
+
 /// A literal in the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     pub(crate) literal: u32,
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// The next hit of the same literal, as its index plus one; 0 if there is none.
+    /// The next hit of the same literal; [`NO_HIT`] if there is none.
     next: u32,
 }
 
-/// The hits of one literal, in the order of the text.
+/// The hits of one literal, in the order of the text: where its first and last ones stand in [`Found::hits`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Chain {
-    /// Indexes plus one; 0 if there is none.
     first: u32,
     last: u32,
     count: u8,
@@ -38,28 +40,68 @@ struct Whole {
     span: (usize, usize),
 }
 
-/// Where the choices of a part begin, first and last; the other way round if there is none.
-#[derive(Clone, Copy, Debug)]
-struct Reach {
-    first: u32,
-    last: u32,
+/// A place for each of many things, of which a text fills a few. All are emptied at once: what an earlier text filled
+/// bears an older number.
+#[derive(Debug)]
+struct Places<T> {
+    now: u32,
+    places: Vec<(u32, T)>,
 }
 
-const ABSENT: Reach = Reach { first: u32::MAX, last: 0 };
+impl<T> Default for Places<T> {
+    fn default() -> Self {
+        Self { now: 0, places: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Places<T> {
+    /// Empties all, and sees to it that there are so many.
+    fn clear(&mut self, count: usize) {
+        if self.now == u32::MAX {
+            self.places.clear();
+            self.now = 0;
+        }
+        self.now += 1;
+        if self.places.len() < count {
+            self.places.resize(count, (0, T::default()));
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: u32) -> Option<T> {
+        self.places.get(index as usize).filter(|(filled, _)| *filled == self.now).map(|(_, value)| *value)
+    }
+
+    #[inline]
+    fn set(&mut self, index: u32, value: T) {
+        if let Some(place) = self.places.get_mut(index as usize) {
+            *place = (self.now, value);
+        }
+    }
+
+    /// A place to change, filled with this first if it was empty; and whether it was.
+    #[inline]
+    fn fill(&mut self, index: u32, value: T) -> Option<(&mut T, bool)> {
+        let (filled, place) = self.places.get_mut(index as usize)?;
+        let fresh = *filled != self.now;
+        if fresh {
+            (*filled, *place) = (self.now, value);
+        }
+        Some((place, fresh))
+    }
+}
 
 /// What was found in one text. Kept and cleared rather than built anew.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     hits: Vec<Hit>,
     /// Of each literal.
-    chains: Vec<Chain>,
+    chains: Places<Chain>,
     wholes: Vec<Whole>,
-    /// Of each phrase: its index in `wholes` plus one; 0 if it does not stand in the text.
-    at: Vec<u32>,
-    /// Of each number of parts: where the first and the last of its choices begin.
-    parts: Vec<Reach>,
-    /// The numbers of parts of which a choice stands in the text.
-    marked: Vec<u32>,
+    /// Of each phrase that stands in the text: its index in `wholes`.
+    at: Places<u32>,
+    /// Numbers of parts of which a choice stands in the text.
+    parts: Places<()>,
     /// Of the hits: codes.
     pub(crate) codes: Vec<Hit>,
     pub(crate) heard: Heard,
@@ -68,29 +110,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Forgets what was found, at a cost of what was found.
+    /// Forgets what was found.
     fn clear(&mut self, compiled: &Compiled) {
-        for hit in &self.hits {
-            if let Some(chain) = self.chains.get_mut(hit.literal as usize) {
-                *chain = Chain::default();
-            }
-        }
         self.hits.clear();
-        for whole in &self.wholes {
-            if let Some(at) = self.at.get_mut(whole.phrase as usize) {
-                *at = 0;
-            }
-        }
         self.wholes.clear();
-        for number in self.marked.drain(..) {
-            if let Some(part) = self.parts.get_mut(number as usize) {
-                *part = ABSENT;
-            }
-        }
-        let grow = |len: usize, wanted: usize| wanted.max(len);
-        self.chains.resize(grow(self.chains.len(), compiled.literals.len()), Chain::default());
-        self.at.resize(grow(self.at.len(), compiled.phrases.len()), 0);
-        self.parts.resize(grow(self.parts.len(), compiled.part_count), ABSENT);
+        self.chains.clear(compiled.literals.len());
+        self.at.clear(compiled.phrases.len());
+        self.parts.clear(compiled.part_count);
         self.codes.clear();
         self.heard.clear();
         self.steps = 0;
@@ -112,78 +138,61 @@ impl Found {
     }
 
     fn whole(&self, id: u32) -> Option<Whole> {
-        let index = self.at.get(id as usize)?.checked_sub(1)?;
-        self.wholes.get(index as usize).copied()
+        self.wholes.get(self.at.get(id)? as usize).copied()
     }
 
     fn keep(&mut self, whole: Whole) {
-        let Some(at) = self.at.get_mut(whole.phrase as usize) else { return };
-        if let Some(place) = at.checked_sub(1).and_then(|index| self.wholes.get_mut(index as usize)) {
+        if let Some(place) = self.at.get(whole.phrase).and_then(|index| self.wholes.get_mut(index as usize)) {
             *place = whole;
             return;
         }
+        self.at.set(whole.phrase, u32::try_from(self.wholes.len()).unwrap_or(u32::MAX));
         self.wholes.push(whole);
-        *at = u32::try_from(self.wholes.len()).unwrap_or(0);
     }
 
     /// Keeps a hit, unless there are many of its literal.
     #[inline]
-    fn hit(&mut self, literal: u32, start: u32, end: u32) -> Option<Hit> {
-        let chain = self.chains.get_mut(literal as usize)?;
-        if chain.count >= MOST_HITS {
-            return None;
-        }
-        let index = u32::try_from(self.hits.len() + 1).ok()?;
-        if let Some(last) = chain.last.checked_sub(1).and_then(|last| self.hits.get_mut(last as usize)) {
-            last.next = index;
+    fn hit(&mut self, id: u32, literal: &Literal, numbers: &[u32], start: u32, end: u32) {
+        let Ok(index) = u32::try_from(self.hits.len()) else { return };
+        let chain = Chain { first: index, last: index, count: 1 };
+        let Some((chain, fresh)) = self.chains.fill(id, chain) else { return };
+        if fresh {
+            for &number in literal.numbers.of(numbers) {
+                self.parts.set(number, ());
+            }
         } else {
-            chain.first = index;
+            if chain.count >= MOST_HITS {
+                return;
+            }
+            if let Some(last) = self.hits.get_mut(chain.last as usize) {
+                last.next = index;
+            }
+            chain.last = index;
+            chain.count += 1;
         }
-        chain.last = index;
-        chain.count += 1;
-        let hit = Hit { literal, start, end, next: 0 };
+        let hit = Hit { literal: id, start, end, next: NO_HIT };
         self.hits.push(hit);
-        Some(hit)
-    }
-
-    #[inline]
-    fn mark_part(&mut self, number: u32, start: u32) {
-        let Some(part) = self.parts.get_mut(number as usize) else { return };
-        if part.first > part.last {
-            part.first = start;
-            self.marked.push(number);
+        if literal.is_code {
+            self.codes.push(hit);
         }
-        part.last = start;
-    }
-
-    /// Whether a choice of a part begins at `end`, or up to `reach` behind it.
-    #[inline]
-    fn may_follow(&self, part: &Part, end: u32) -> bool {
-        let place = self.parts.get(part.number as usize);
-        place.is_some_and(|place| place.last >= end && place.first <= end.saturating_add(part.reach))
     }
 
     /// Whether a choice of a part stands anywhere in the text.
     #[inline]
     fn stands(&self, number: u32) -> bool {
-        self.parts.get(number as usize).is_some_and(|place| place.first <= place.last)
+        self.parts.get(number).is_some()
     }
 
     /// The first hit of a literal.
     #[inline]
     fn first(&self, literal: u32) -> Option<Hit> {
-        self.at(self.chains.get(literal as usize)?.first)
+        self.hits.get(self.chains.get(literal)?.first as usize).copied()
     }
 
     /// The next hit of the same literal.
     #[inline]
     fn next(&self, hit: Hit) -> Option<Hit> {
-        self.at(hit.next)
-    }
-
-    #[inline]
-    fn at(&self, index: u32) -> Option<Hit> {
-        self.hits.get(index.checked_sub(1)? as usize).copied()
+        self.hits.get(hit.next as usize).copied()
     }
 }
 
@@ -210,14 +219,7 @@ impl Compiled {
             return;
         }
         let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else { return };
-        if let Some(hit) = found.hit(id, start, end) {
-            for &number in literal.numbers.of(&self.numbers) {
-                found.mark_part(number, start);
-            }
-            if literal.is_code {
-                found.codes.push(hit);
-            }
-        }
+        found.hit(id, literal, &self.numbers, start, end);
     }
 
     fn phrases(&self, view: &View, source: &Source<'_>, found: &mut Found) {
@@ -261,7 +263,7 @@ impl Compiled {
     /// Where the phrase ends whose later parts are still to come, if they follow within their gaps.
     fn rest_of(&self, parts: &[Part], found: &Found, end: u32, text: &[u8], steps: &mut u32) -> Option<u32> {
         let Some((part, rest)) = parts.split_first() else { return Some(end) };
-        if !found.may_follow(part, end) {
+        if !found.stands(part.number) {
             return None;
         }
         let last = end.saturating_add(part.reach);
@@ -301,7 +303,7 @@ fn is_identifier(view: &View, source: &Source<'_>, span: (usize, usize)) -> bool
 /// Whether a gap stays inside one string: it does not cross from one field of an object into the next.
 fn one_field(gap: &[u8]) -> bool {
     // What crosses takes four bytes.
-    let begins = gap.get(..gap.len().saturating_sub(3)).unwrap_or_default();
+    let Some(begins) = gap.len().checked_sub(3).and_then(|last| gap.get(..last)) else { return true };
     !memchr::memchr2_iter(b'"', b'\'', begins).any(|at| {
         matches!(
             gap.get(at + 1..).unwrap_or_default(),

@@ -236,7 +236,7 @@ impl Classifier {
             .then(|| reading.tokens())
             .flatten();
         let scope = scope.unwrap_or(reason.default_scope());
-        let preview = preview(reading.signal.body, whole);
+        let preview = preview(reading, whole);
         Verdict { reason, scope, hint, tokens, evidence: Evidence { rule, tier, span, preview } }
     }
 }
@@ -264,13 +264,18 @@ fn may_wait(reason: FailoverReason) -> bool {
 }
 
 /// The text, redacted first and then cut. Where there is none, what the causes say: a refused connection has no body.
-fn preview(body: &[u8], whole: &Signal<'_>) -> Preview {
+fn preview(reading: &Reading<'_>, whole: &Signal<'_>) -> Preview {
+    let body = reading.signal.body;
     if body.trim_ascii().is_empty() {
         return Preview::of(&redact(&causes(whole)));
     }
     // More than is shown: what is taken out makes room.
     let front = whole_words(body, Preview::LONGEST * 3);
-    let text = std::str::from_utf8(front).map_or_else(|_| String::from_utf8_lossy(front), Cow::Borrowed);
+    let text = match &reading.source.head {
+        Cow::Borrowed(head) => head.get(..front.len()),
+        Cow::Owned(_) => None,
+    };
+    let text = text.map_or_else(|| String::from_utf8_lossy(front), Cow::Borrowed);
     Preview::of(&redact(&text))
 }
 

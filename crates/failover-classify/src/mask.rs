@@ -65,93 +65,119 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
     merged(ranges)
 }
 
-/// The first bytes of the keys that matter, a bit each: nearly always they settle it.
-const FIRSTS: u128 = firsts(&SAID) | firsts(&MESSAGES) | firsts(&TOOL_CONTENT) | firsts(&TOOL_SIGNS);
+/// What a key says of the text that holds it: it is one of [`SAID`], of [`MESSAGES`], of [`TOOL_CONTENT`], of [`TOOL_SIGNS`].
+const KINDS: [&[&str]; 4] = [&SAID, &MESSAGES, &TOOL_CONTENT, &TOOL_SIGNS];
+const OF_SAID: u8 = 1;
+const OF_MESSAGES: u8 = 2;
+const OF_TOOLS: u8 = 4 | 8;
 
-const fn firsts(mut keys: &[&str]) -> u128 {
-    let mut bits = 0;
-    while let [key, rest @ ..] = keys {
-        if let [first, ..] = key.as_bytes() {
-            bits |= 1 << *first;
+/// The keys that matter, each with a bit for its kind.
+const COUNT: usize = SAID.len() + MESSAGES.len() + TOOL_CONTENT.len() + TOOL_SIGNS.len();
+const KEYS: [(&str, u8); COUNT] = {
+    let mut keys = [("", 0); COUNT];
+    let (mut kind, mut count) = (0, 0);
+    while kind < KINDS.len() {
+        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+        let mut rest = KINDS[kind];
+        while let [key, after @ ..] = rest {
+            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+            {
+                keys[count] = (*key, 1 << kind);
+            }
+            count += 1;
+            rest = after;
         }
-        keys = rest;
+        kind += 1;
     }
-    bits
-}
+    keys
+};
+/// Those that begin with a byte, a bit each: nearly always that settles it.
+const KEYS_OF: [u32; 128] = {
+    let mut of = [0; 128];
+    let mut bit = 1;
+    let mut rest: &[(&str, u8)] = &KEYS;
+    while let [(key, _), after @ ..] = rest {
+        if let Some(first) = key.as_bytes().first() {
+            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+            {
+                of[*first as usize] |= bit;
+            }
+        }
+        bit <<= 1;
+        rest = after;
+    }
+    of
+};
 
 /// Whether a key of [`SAID`], and whether one of [`MESSAGES`] or [`TOOL_CONTENT`] with one of [`TOOL_SIGNS`], stands in the text between
 /// quotes, escaped or not.
 fn keys(source: &[u8]) -> (bool, bool) {
-    let (mut said, mut messages) = (false, false);
-    let (mut content, mut sign) = (false, false);
+    let mut kinds = 0;
     for quote in memchr::memchr_iter(b'"', source) {
         let rest = source.get(quote + 1..).unwrap_or_default();
-        if rest.first().is_none_or(|&first| first > 0x7f || FIRSTS >> first & 1 == 0) {
-            continue;
+        let mut keys = rest.first().and_then(|first| KEYS_OF.get(usize::from(*first))).copied().unwrap_or(0);
+        while keys != 0 {
+            let (key, kind) = KEYS.get(keys.trailing_zeros() as usize).copied().unwrap_or_default();
+            if begins_with(rest, key)
+                && rest.iter().skip(key.len()).find(|byte| **byte != b'\\') == Some(&b'"')
+            {
+                kinds |= kind;
+            }
+            keys &= keys - 1;
         }
-        let is_key = |key: &&str| {
-            rest.strip_prefix(key.as_bytes())
-                .is_some_and(|after| after.iter().find(|byte| **byte != b'\\') == Some(&b'"'))
-        };
-        said |= SAID.iter().any(is_key);
-        content |= TOOL_CONTENT.iter().any(is_key);
-        sign |= TOOL_SIGNS.iter().any(is_key);
-        messages |= content && sign || MESSAGES.iter().any(is_key);
-        if said && messages {
+        if kinds & (OF_SAID | OF_MESSAGES) == OF_SAID | OF_MESSAGES {
             break;
         }
     }
-    (said, messages)
+    (kinds & OF_SAID != 0, kinds & OF_MESSAGES != 0 || kinds & OF_TOOLS == OF_TOOLS)
+}
+
+/// `starts_with` for keys, most of which differ in their second byte.
+fn begins_with(text: &[u8], key: &str) -> bool {
+    text.len() >= key.len() && text.iter().zip(key.as_bytes()).all(|(one, other)| one == other)
 }
 
 /// Strings of one level whose keys say that they are speech.
 fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<usize>>) {
     let bytes = source.as_bytes();
     let mut key: Option<&str> = None;
-    let mut i = 0;
-    while let Some(&byte) = bytes.get(i) {
-        if byte != b'"' || backslashes(bytes, i) != escapes {
-            if matches!(byte, b',' | b'{' | b'}' | b'[') {
+    // Where the string begins that is read, and where what follows the last one does.
+    let mut string: Option<usize> = None;
+    let mut from = 0;
+    // The end of the text ends a string, too.
+    for quote in memchr::memchr_iter(b'"', bytes).chain([bytes.len()]) {
+        let Some(start) = string else {
+            let Some(between) = bytes.get(from..quote) else { continue };
+            if between.iter().any(|byte| matches!(byte, b',' | b'{' | b'}' | b'[')) {
                 key = None;
             }
-            i += 1;
+            string = (backslashes(bytes, 0, quote) == escapes).then_some(quote + 1);
+            from = quote + 1;
+            continue;
+        };
+        // The backslashes of a quote of the same level or a shallower one are not of the string.
+        let run = if quote < bytes.len() { backslashes(bytes, start, quote) } else { 0 };
+        if run > escapes {
             continue;
         }
-        let end = string_end(bytes, i + 1, escapes);
-        let value = source.get(i + 1..end).unwrap_or_default();
-        let mut after = end + escapes + 1;
-        while bytes.get(after).is_some_and(u8::is_ascii_whitespace) {
-            after += 1;
-        }
-        if bytes.get(after) == Some(&b':') {
+        let end = quote - run;
+        let value = source.get(start..end).unwrap_or_default();
+        (string, from) = (None, end + escapes + 1);
+        let after = bytes.get(from..).unwrap_or_default().iter().find(|byte| !byte.is_ascii_whitespace());
+        if after == Some(&b':') {
             key = Some(value);
         } else if let Some(name) = key
             && (SAID.contains(&name) || messages && SAID_IN_MESSAGES.contains(&name))
             && !RELAYED.iter().any(|text| value.trim_start().starts_with(text))
         {
-            ranges.push(i + 1..end);
+            ranges.push(start..end);
         }
-        i = (end + escapes + 1).max(i + 1);
     }
 }
 
-/// How many backslashes stand right before `at`.
-fn backslashes(bytes: &[u8], at: usize) -> usize {
-    bytes.get(..at).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'\\').count()
-}
-
-/// Where the string ends that begins at `at`: at the backslashes of a quote of the same level or a shallower one.
-fn string_end(bytes: &[u8], mut at: usize, escapes: usize) -> usize {
-    let mut run = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'\\' => run += 1,
-            b'"' if run <= escapes => return at - run,
-            _ => run = 0,
-        }
-        at += 1;
-    }
-    bytes.len()
+/// How many backslashes stand right before `at`, from `start` on.
+fn backslashes(bytes: &[u8], start: usize, at: usize) -> usize {
+    bytes.get(start..at).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 /// In order, and those that lie in another left out.

@@ -122,13 +122,13 @@ impl Reading<'_> {
     pub(crate) fn row<'r>(&self, row: &'r Row) -> Option<(&'r Row, Option<(usize, usize)>)> {
         let matcher: &Matcher = &row.rule.matcher;
         let signal = &self.signal;
+        if matcher.status.is_some_and(|set| !set.holds(self.status)) {
+            return None;
+        }
         if !matcher.providers.is_empty() && !matcher.providers.iter().any(|name| is_provider(signal, name)) {
             return None;
         }
         if !matcher.surfaces.is_empty() && !matcher.surfaces.contains(&signal.surface) {
-            return None;
-        }
-        if matcher.status.is_some_and(|set| !set.holds(self.status)) {
             return None;
         }
         let phrase = |id: &u32| self.scratch.found.phrase(*id);
@@ -220,8 +220,10 @@ impl Compiled {
         for code in signal.code.into_iter().chain(header_codes(signal)) {
             mark(Lower::<{ fields::LONGEST }>::of(code).as_str(), BESIDE);
         }
-        for ((value, _), found_at) in scratch.fields.codes().zip(FIRST_FIELD..) {
-            mark(value, found_at);
+        for (index, ((value, _), found_at)) in scratch.fields.codes().zip(FIRST_FIELD..).enumerate() {
+            if !scratch.fields.codes().take(index).any(|(earlier, _)| earlier == value) {
+                mark(value, found_at);
+            }
         }
     }
 
@@ -242,6 +244,11 @@ fn bare_codes(source: &Source<'_>, scratch: &mut Scratch) {
     scratch.found.codes.sort_unstable_by_key(|hit| (hit.literal, hit.start));
     for hit in &scratch.found.codes {
         let span = (hit.start as usize, hit.end as usize);
+        // A true space settles it most often.
+        let space = scratch.view.slice(span.0..span.1).iter().position(|byte| *byte == b' ');
+        if space.is_some_and(|at| source.byte(scratch.view.origin(span.0 + at)) == Some(b' ')) {
+            continue;
+        }
         let (start, end) = scratch.view.origins(span);
         let (word, around) = (source.cut(start, end), source.cut(start.saturating_sub(1), end + 2));
         // The view folds `_` and `-`: only the source knows how the word is written, and whether it ends here.

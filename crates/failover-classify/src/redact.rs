@@ -44,19 +44,6 @@ const PREFIXES: [(&str, usize); 34] = [
     ("rt_", 24),
 ];
 
-/// The length of the shortest key that is known by its beginning.
-const SHORTEST_KEY: usize = {
-    let mut shortest = usize::MAX;
-    let mut rest: &[(&str, usize)] = &PREFIXES;
-    while let [(prefix, least), tail @ ..] = rest {
-        if prefix.len() + *least < shortest {
-            shortest = prefix.len() + *least;
-        }
-        rest = tail;
-    }
-    shortest
-};
-
 /// The beginnings of keys by their first byte, a bit each.
 const KEYS_OF: [u64; 128] = {
     let mut keys = [0; 128];
@@ -171,66 +158,88 @@ pub(crate) fn whole_words(text: &[u8], most: usize) -> &[u8] {
 
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
-    let mut ranges = Vec::new();
-    let mut at = 0;
-    // The word that may name what the next one is.
-    let mut before: Option<&[u8]> = None;
-    while let Some(&byte) = bytes.get(at) {
-        if !is_token_byte(byte) {
-            if byte == b'@'
-                && let Some(range) = address(bytes, at)
-            {
-                at = range.end;
-                while ranges.last().is_some_and(|last: &Range<usize>| last.start >= range.start) {
-                    ranges.pop();
-                }
-                ranges.push(range);
-                continue;
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut last = Last { at: 0, word: None };
+    let mut from = 0;
+    loop {
+        let sign = memchr::memchr(b'@', bytes.get(from..).unwrap_or_default()).map(|at| from + at);
+        let part = bytes.get(..sign.unwrap_or(bytes.len())).unwrap_or_default();
+        while let Some(word) = long_word(part, from) {
+            from = word.end;
+            if let Some(secret) = secret(part, word, last) {
+                last = Last { at: secret.end, word: None };
+                ranges.push(secret);
             }
-            // A name holds for the next word, over quotes, colons and spaces; not over anything else.
-            if !matches!(byte, b' ' | b'"' | b'\'' | b':' | b'\\') {
-                before = None;
+        }
+        let Some(sign) = sign else { return ranges };
+        from = sign + 1;
+        if let Some(range) = address(bytes, sign) {
+            last = Last { at: range.end, word: word_before(bytes, sign, last) };
+            from = range.end;
+            while ranges.last().is_some_and(|last| last.start >= range.start) {
+                ranges.pop();
             }
-            at += 1;
-            continue;
+            ranges.push(range);
         }
-        let mut kinds = 0;
-        let mut end = at;
-        while let Some(kind) = bytes.get(end).map(|byte| token(*byte)).filter(|kind| *kind != 0) {
-            kinds |= kind;
-            end += 1;
-        }
-        let word = bytes.get(at..end).unwrap_or_default();
-        if word.len() < SHORTEST_SECRET {
-            if !word.eq_ignore_ascii_case(b"is") {
-                before = Some(word);
-            }
-            at = end;
-            continue;
-        }
-        if kinds == PLAIN {
-            before = Some(word);
-            at = end;
-            continue;
-        }
-        let (name, value_at) = match memchr::memchr(b'=', word) {
-            Some(len) if len + 1 < word.len() => (word.get(..len), at + len + 1),
-            _ => (None, at),
-        };
-        let value = bytes.get(value_at..end).unwrap_or_default();
-        let is_asked = || before.is_some_and(is_name) || name.is_some_and(is_name);
-        if let Some(offset) = known(word) {
-            ranges.push(at + offset..end);
-            before = None;
-        } else if value.len() >= SHORTEST_SECRET && (looks_secret(value) && is_asked() || is_dense(value)) {
-            ranges.push(value_at..end);
-            before = None;
-        } else {
-            before = Some(word);
-        }
-        at = end;
     }
-    ranges
+}
+
+/// The next word that is long enough for a secret and not of plain bytes alone. Such a word holds a byte that stands
+/// so far behind any other one, so what lies between is not looked at.
+fn long_word(text: &[u8], mut from: usize) -> Option<Range<usize>> {
+    loop {
+        let probe = from + SHORTEST_SECRET - 1;
+        if !is_token_byte(*text.get(probe)?) {
+            from = probe + 1;
+            continue;
+        }
+        let parts = |byte: &u8| !is_token_byte(*byte);
+        let start = text.get(from..probe)?.iter().rposition(parts).map_or(from, |at| from + at + 1);
+        let end = text.get(probe..)?.iter().position(parts).map_or(text.len(), |len| probe + len);
+        from = end;
+        if end - start >= SHORTEST_SECRET && text.get(start..end)?.iter().any(|byte| token(*byte) == MIXED) {
+            return Some(start..end);
+        }
+    }
+}
+
+/// The secret that a long word is or holds.
+fn secret(text: &[u8], range: Range<usize>, last: Last<'_>) -> Option<Range<usize>> {
+    let word = text.get(range.clone())?;
+    if let Some(offset) = known(word) {
+        return Some(range.start + offset..range.end);
+    }
+    let (name, value_at) = match memchr::memchr(b'=', word) {
+        Some(len) if len + 1 < word.len() => (word.get(..len), len + 1),
+        _ => (None, 0),
+    };
+    let value = word.get(value_at..).filter(|value| value.len() >= SHORTEST_SECRET)?;
+    let is_asked = || word_before(text, range.start, last).is_some_and(is_name) || name.is_some_and(is_name);
+    (looks_secret(value) && is_asked() || is_dense(value)).then_some(range.start + value_at..range.end)
+}
+
+/// Where a secret or an address ended: no word goes back beyond it. And the word before it that may name what follows.
+#[derive(Clone, Copy)]
+struct Last<'t> {
+    at: usize,
+    word: Option<&'t [u8]>,
+}
+
+/// The word that may name what begins at `at`. A name holds for the next word, over quotes, colons and spaces; not over
+/// anything else but an `is`.
+fn word_before<'t>(text: &'t [u8], mut at: usize, last: Last<'t>) -> Option<&'t [u8]> {
+    loop {
+        let before = text.get(last.at..at)?;
+        let end = before.iter().rposition(|byte| !matches!(byte, b' ' | b'"' | b'\'' | b':' | b'\\'));
+        let Some(end) = end else { return last.word };
+        let before = before.get(..=end)?;
+        let word = before.iter().rposition(|byte| !is_token_byte(*byte)).map_or(0, |at| at + 1);
+        let word = before.get(word..).filter(|word| !word.is_empty())?;
+        if !word.eq_ignore_ascii_case(b"is") {
+            return Some(word);
+        }
+        at = last.at + before.len() - word.len();
+    }
 }
 
 fn is_name(word: &[u8]) -> bool {
@@ -242,16 +251,17 @@ fn is_name(word: &[u8]) -> bool {
         || word.eq_ignore_ascii_case(b"provided")
 }
 
-/// Where in the word a key begins that is known by its beginning.
+/// Where in the word a key begins that is known by its beginning: apart from what stands before it, else right behind it.
 fn known(word: &[u8]) -> Option<usize> {
-    let last = word.len().checked_sub(SHORTEST_KEY)?;
-    let mut clear = true;
-    let apart = word.iter().take(last + 1).enumerate().position(|(at, &byte)| {
-        let begins = clear && key_at(word, at).is_some();
-        clear = !byte.is_ascii_alphanumeric();
+    let is_key = |key: &[u8]| key.len() >= SHORTEST_GLUED && is_mixed(key);
+    let mut joins = false;
+    let apart = word.iter().enumerate().position(|(at, byte)| {
+        let begins = !joins && key_at(word, at).is_some();
+        joins = byte.is_ascii_alphanumeric();
         begins
     });
-    apart.or_else(|| glued(word))
+    let glued = || (1..word.len()).find(|at| key_at(word, *at).is_some_and(is_key));
+    apart.or_else(|| if is_key(word) { glued() } else { None })
 }
 
 /// What follows the beginning of a key at this place, if one stands there that is long enough.
@@ -261,8 +271,10 @@ fn key_at(word: &[u8], at: usize) -> Option<&[u8]> {
     let mut keys = *KEYS_OF.get(usize::from(*rest.first()?))?;
     while keys != 0 {
         let (prefix, least) = PREFIXES.get(keys.trailing_zeros() as usize)?;
-        if let Some(key) = rest.strip_prefix(prefix.as_bytes()).filter(|key| key.len() >= *least) {
-            return Some(key);
+        // The second byte nearly always tells, so no call is made to compare.
+        let begins = rest.iter().zip(prefix.as_bytes()).all(|(one, other)| one == other);
+        if begins && rest.len() >= prefix.len() + *least {
+            return rest.get(prefix.len()..);
         }
         keys &= keys - 1;
     }
@@ -271,15 +283,6 @@ fn key_at(word: &[u8], at: usize) -> Option<&[u8]> {
 
 /// A key right behind the letters of a word is known by what follows, too: `task-list` is none.
 const SHORTEST_GLUED: usize = 20;
-
-/// Where a key begins that stands right behind letters or digits.
-fn glued(word: &[u8]) -> Option<usize> {
-    let is_key = |key: &[u8]| key.len() >= SHORTEST_GLUED && is_mixed(key);
-    if !is_key(word) {
-        return None;
-    }
-    (1..word.len()).find(|&at| key_at(word, at).is_some_and(is_key))
-}
 
 /// Whether there are digits and letters of both cases.
 fn is_mixed(word: &[u8]) -> bool {

@@ -154,6 +154,10 @@ impl View {
     }
 
     fn push_char(&mut self, ch: char, from: usize) {
+        if is_kept(ch) {
+            self.letter(ch, from);
+            return;
+        }
         let folded = match ch {
             '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{2032}' | '\u{ff07}' => '\'',
             '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2033}' | '\u{ab}' | '\u{bb}' => '"',
@@ -170,14 +174,13 @@ impl View {
             self.ascii(u8::try_from(folded).unwrap_or(b'?'), from);
             return;
         }
-        let mut lower = folded.to_lowercase();
-        let one = lower.next().unwrap_or(folded);
-        let mut buffer = [0; 4];
-        for &byte in one.encode_utf8(&mut buffer).as_bytes() {
-            // Bytes of one char share its start: a span never begins inside it.
-            self.text.push(byte);
-        }
-        self.mark(self.text.len() - one.len_utf8(), from);
+        self.letter(folded.to_lowercase().next().unwrap_or(folded), from);
+    }
+
+    /// Pushes a char. Its bytes share its start: a span never begins inside it.
+    fn letter(&mut self, ch: char, from: usize) {
+        self.mark(self.text.len(), from);
+        self.text.extend_from_slice(ch.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     #[inline]
@@ -234,12 +237,14 @@ impl View {
                     i += 1;
                 }
                 _ => {
-                    let Some(ch) = source.get(i..).and_then(|rest| rest.chars().next()) else {
-                        i += 1;
-                        continue;
-                    };
-                    self.push_char(ch, base + i);
-                    i += ch.len_utf8();
+                    // Such chars come in runs.
+                    let rest = source.get(i..limit).unwrap_or_default().chars();
+                    let begin = i;
+                    for ch in rest.take_while(|ch| !ch.is_ascii()) {
+                        self.push_char(ch, base + i);
+                        i += ch.len_utf8();
+                    }
+                    i = i.max(begin + 1);
                 }
             }
         }

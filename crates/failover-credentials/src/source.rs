@@ -152,13 +152,10 @@ impl Secrets {
     ///
     /// Cancel safe: a command that is still running is killed.
     pub async fn read(&self, source: &SecretSource) -> Result<Secret, SourceError> {
+        if let Some(read) = self.at_hand(source) {
+            return read;
+        }
         match source {
-            SecretSource::Literal(secret) => Ok(secret.clone()),
-            SecretSource::Env(name) => {
-                let text =
-                    (self.environment)(name).ok_or_else(|| SourceError::NoVariable { name: name.clone() })?;
-                fit(&format!("the environment variable {name}"), text.as_bytes())
-            }
             SecretSource::File(path) => {
                 let what = format!("the file {}", path.display());
                 let (owned, force) = (path.clone(), self.force);
@@ -168,15 +165,27 @@ impl Secrets {
                     path: path.clone(),
                     source: std::io::Error::other(lost),
                 })??;
-                fit(&what, &bytes)
+                fit(|| what, &bytes)
             }
             SecretSource::Command(argv) => {
                 let (program, arguments) = argv.split_first().ok_or(SourceError::NoCommand)?;
                 let what = format!("the command {program}");
                 let bytes = self.within(&what, run(program, arguments)).await??;
-                fit(&what, &bytes)
+                fit(|| what, &bytes)
             }
-            _ => Err(SourceError::Unknown),
+            SecretSource::Literal(_) | SecretSource::Env(_) | _ => Err(SourceError::Unknown),
+        }
+    }
+
+    /// As [`Secrets::read`], for a source that nobody need wait for; `None` for the others.
+    pub fn at_hand(&self, source: &SecretSource) -> Option<Result<Secret, SourceError>> {
+        match source {
+            SecretSource::Literal(secret) => Some(Ok(secret.clone())),
+            SecretSource::Env(name) => Some(match (self.environment)(name) {
+                Some(text) => fit(|| format!("the environment variable {name}"), text.as_bytes()),
+                None => Err(SourceError::NoVariable { name: name.clone() }),
+            }),
+            SecretSource::File(_) | SecretSource::Command(_) | _ => None,
         }
     }
 
@@ -197,9 +206,9 @@ fn process_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn fit(what: &str, bytes: &[u8]) -> Result<Secret, SourceError> {
-    let text = std::str::from_utf8(bytes).map_err(|_| SourceError::NoText { what: what.to_owned() })?;
-    Secret::parse(text).map_err(|source| SourceError::Unfit { what: what.to_owned(), source })
+fn fit(what: impl FnOnce() -> String, bytes: &[u8]) -> Result<Secret, SourceError> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Err(SourceError::NoText { what: what() }) };
+    Secret::parse(text).map_err(|source| SourceError::Unfit { what: what(), source })
 }
 
 fn read_file(path: &Path, force: bool) -> Result<Vec<u8>, SourceError> {

@@ -151,7 +151,7 @@ impl DecisionObserver for Board {
             also.on_decision(decision);
         }
         let reason = decision.reason.map_or("none", FailoverReason::as_str);
-        self.metrics.decided(decision.kind.name(), &self.label(&decision.candidate), reason);
+        self.metrics.decided(decision.kind.name(), self.label(&decision.candidate), reason);
         let at = self.clock.now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;

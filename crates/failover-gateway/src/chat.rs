@@ -30,6 +30,7 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
+use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -38,6 +39,8 @@ const SERVED: HeaderName = HeaderName::from_static("x-failover-served");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-failover-attempts");
 const REASON: HeaderName = HeaderName::from_static("x-failover-reason");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// Room for the headers of an answer: with one more the map takes twice as much.
+const TOLD: usize = 6;
 const SESSION: &str = "x-failover-session";
 const CHAIN: &str = "x-failover-chain";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -70,23 +73,45 @@ impl From<ErrorBody> for Refused {
 }
 
 /// Answers a request.
-pub(crate) async fn chat(
+pub(crate) fn chat(
     gateway: Gateway,
+    state: Arc<State>,
     dialect: ClientDialect,
     request: http::Request<Incoming>,
     loopback: bool,
-) -> Response<Body> {
-    let state = gateway.state();
+) -> impl Future<Output = Response<Body>> + Send + 'static {
     let mut record = Record::begin(&gateway, dialect);
-    let (parts, body) = request.into_parts();
-    let opened = open(&gateway, &state, dialect, &parts.headers, body, loopback, &mut record).await;
-    match opened {
-        Ok(opened) => run(gateway, state, dialect, record, opened).await,
-        Err(body) => {
-            record.close_with(Outcome::Refused, body.status, &body.message);
-            refuse(dialect, body.into())
+    // The rest of the head is not needed: a future keeps what it is given.
+    let (http::request::Parts { headers, .. }, body) = request.into_parts();
+    async move {
+        let opened = open(&gateway, &state, dialect, headers, body, loopback, &mut record).await;
+        let mut opened = match opened {
+            Ok(opened) => opened,
+            Err(body) => {
+                record.close_with(Outcome::Refused, body.status, &body.message);
+                return refuse(dialect, body.into());
+            }
+        };
+        // Here to the end, or with who keeps the body for longer.
+        let room = opened.room.take();
+        let (asked, turn, way) = prepare(gateway, state, dialect, record, opened);
+        match way {
+            Way::Whole => asked.whole(turn).await,
+            Way::Live => asked.live(turn).await,
+            Way::Held { most } => asked.held(turn, room, most).await,
         }
     }
+}
+
+/// How an answer reaches its client.
+enum Way {
+    Whole,
+    /// Piece by piece.
+    Live,
+    /// Piece by piece, once it is complete; it may be so long.
+    Held {
+        most: usize,
+    },
 }
 
 /// A request that was read and may be asked.
@@ -104,11 +129,12 @@ async fn open(
     gateway: &Gateway,
     state: &State,
     dialect: ClientDialect,
-    headers: &HeaderMap,
+    headers: HeaderMap,
     body: Incoming,
     loopback: bool,
     record: &mut Record,
 ) -> Result<Opened, ErrorBody> {
+    let headers = &headers;
     let caller = guard::caller(&state.settings, loopback, headers)?;
     record.caller = caller.map(|caller| Arc::clone(&caller.name));
     if gateway.telemetry().is_on() {
@@ -215,14 +241,14 @@ fn session(
     SessionId::new(id).map(Some).map_err(|error| bad(error.to_string()))
 }
 
-async fn run(
+fn prepare(
     gateway: Gateway,
     state: Arc<State>,
     dialect: ClientDialect,
     record: Box<Record>,
     opened: Opened,
-) -> Response<Body> {
-    let Opened { turn, named, stream, native, include_usage, room } = opened;
+) -> (Asked, Box<Turn>, Way) {
+    let Opened { turn, named, stream, native, include_usage, .. } = opened;
     let created = record.begun.as_millis() / 1_000;
     let meta = Meta::new(gateway.answer_id(), record.requested.clone(), created).with_usage(include_usage);
     let rescue = if stream {
@@ -239,18 +265,17 @@ async fn run(
     // An answer that somebody else may go on with is written anew throughout, so that it is of one piece.
     let native = Some(Dialect::from(dialect)).filter(|_| native && continuation.is_none());
     let asked = Asked { gateway, state, record, dialect, meta, continuation, native };
-    if !stream {
-        return asked.whole(&turn).await;
-    }
-    match (rescue, named) {
-        (StreamRescue::Buffer, Some(named)) => asked.held(turn, room, named.buffer_bytes).await,
-        _ => asked.live(&turn).await,
-    }
+    let way = match (rescue, named) {
+        _ if !stream => Way::Whole,
+        (StreamRescue::Buffer, Some(named)) => Way::Held { most: named.buffer_bytes },
+        _ => Way::Live,
+    };
+    (asked, turn, way)
 }
 
 impl Asked {
-    async fn whole(mut self, turn: &Turn) -> Response<Body> {
-        let answer = match self.state.engine.chat(turn).await {
+    async fn whole(mut self, turn: Box<Turn>) -> Response<Body> {
+        let answer = match self.state.engine.chat(&turn).await {
             Ok(answer) => answer,
             Err(error) => return self.failed(&error),
         };
@@ -287,8 +312,8 @@ impl Asked {
         response
     }
 
-    async fn live(self, turn: &Turn) -> Response<Body> {
-        match self.state.engine.chat(turn).await {
+    async fn live(self, turn: Box<Turn>) -> Response<Body> {
+        match self.state.engine.chat(&turn).await {
             Ok(answer) => {
                 let native = self.native;
                 let (headers, relay) = self.relay(answer.map(|reply| Kept::of(reply, native)));
@@ -387,7 +412,7 @@ fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 }
 
 fn told(requested: &str, served: Option<&str>, attempts: u32, reason: Option<FailoverReason>) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(8);
+    let mut headers = HeaderMap::with_capacity(TOLD);
     put(&mut headers, REQUESTED, requested);
     if let Some(served) = served {
         put(&mut headers, SERVED, served);

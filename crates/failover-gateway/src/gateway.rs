@@ -13,6 +13,7 @@ use failover::runner::plan::DecisionObserver;
 use failover::store::{KeyValue, MemoryStore};
 use failover::types::{AgentId, Clock, Timestamp};
 use failover::{Engine, EngineError, Setup};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -289,7 +290,11 @@ impl Gateway {
     /// An id that no other answer of this server has.
     pub(crate) fn answer_id(&self) -> String {
         let count = self.0.last_answer.fetch_add(1, Ordering::Relaxed);
-        format!("{}{count:06x}", self.0.answers)
+        let mut id = String::with_capacity(self.0.answers.len() + 16);
+        id.push_str(&self.0.answers);
+        // A text takes everything.
+        let _ = write!(id, "{count:06x}");
+        id
     }
 
     /// Room for the bodies of requests, a permit a kilobyte.

@@ -6,8 +6,8 @@ use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use std::net::IpAddr;
 
-/// The name in an authority, without port and brackets, in lower case.
-fn host_of(authority: &str) -> String {
+/// The name in an authority, without port and brackets.
+fn host_of(authority: &str) -> &str {
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
@@ -16,12 +16,12 @@ fn host_of(authority: &str) -> String {
             _ => authority,
         },
     };
-    host.trim_end_matches('.').to_ascii_lowercase()
+    host.trim_end_matches('.')
 }
 
 fn is_local(host: &str) -> bool {
-    host == "localhost"
-        || host.ends_with(".localhost")
+    let name = host.rsplit('.').next().unwrap_or(host);
+    name.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn check_browser(
     let authority = authority(uri, headers);
     if loopback && let Some(authority) = authority {
         let host = host_of(authority);
-        if !is_local(&host) && !settings.hosts.contains(&host) {
+        if !is_local(host) && !settings.hosts.contains(&host.to_ascii_lowercase()) {
             let text = format!(
                 "this server answers to localhost, and was called {host:?}; list the name in gateway.allowedHosts if it is right"
             );

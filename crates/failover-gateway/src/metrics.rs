@@ -1,7 +1,7 @@
 //! Counters for Prometheus, in its text format. Labels are bounded: a name that a client made up counts as `other`.
 
 use failover::types::millis;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,7 +135,7 @@ impl Drop for Held {
 
 /// What tells finished requests apart. One look-up accounts for a request; the families are made from it when they are
 /// read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finished {
     pub(crate) dialect: &'static str,
     pub(crate) route: Arc<str>,
@@ -146,6 +146,9 @@ pub(crate) struct Finished {
     /// Whether another model than the first answered.
     pub(crate) fallback: bool,
 }
+
+/// What tells decisions apart: its kind, the model's label, and the reason's name.
+type Decided = (&'static str, Arc<str>, &'static str);
 
 /// What they come to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,9 +171,9 @@ pub(crate) struct ProfileState {
 /// Every number of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<HashMap<Finished, Sums>>,
-    decisions: Counters,
-    attempts: Mutex<HashMap<String, u64>>,
+    requests: Mutex<BTreeMap<Finished, Sums>>,
+    decisions: Mutex<BTreeMap<Decided, u64>>,
+    attempts: Mutex<BTreeMap<String, u64>>,
     rescues: Counters,
     reloads: Counters,
     refused: AtomicU64,
@@ -207,8 +210,13 @@ impl Metrics {
         self.rescues.add(&[("mode", mode), ("outcome", if worked { "done" } else { "failed" })], 1);
     }
 
-    pub(crate) fn decided(&self, kind: &str, model: &str, reason: &str) {
-        self.decisions.add(&[("decision", kind), ("model", model), ("reason", reason)], 1);
+    pub(crate) fn decided(&self, kind: &'static str, model: Arc<str>, reason: &'static str) {
+        let (mut decisions, decided) = (lock(&self.decisions), (kind, model, reason));
+        if let Some(count) = decisions.get_mut(&decided) {
+            *count += 1;
+        } else if decisions.len() < MAX_SERIES {
+            decisions.insert(decided, 1);
+        }
     }
 
     pub(crate) fn attempted(&self, model: &str) {
@@ -289,7 +297,11 @@ impl Metrics {
         let attempts = lock(&self.attempts);
         let attempts = attempts.iter().map(|(model, count)| (labels(&[("model", model)]), *count)).collect();
         write_counts("failover_attempts_total", "Attempts at models.", &attempts, out_ref);
-        self.decisions.write("failover_decisions_total", "Decisions of runs.", out_ref);
+        let decisions = lock(&self.decisions);
+        let decisions = decisions.iter().map(|((kind, model, reason), count)| {
+            (labels(&[("decision", kind), ("model", model), ("reason", reason)]), *count)
+        });
+        write_counts("failover_decisions_total", "Decisions of runs.", &decisions.collect(), out_ref);
         self.rescues.write(
             "failover_rescues_total",
             "Streams that broke off and were to be rescued.",
@@ -329,8 +341,8 @@ mod tests {
     #[test]
     fn the_text_is_what_prometheus_reads() {
         let metrics = Metrics::default();
-        metrics.decided("skip", "a/b", "with \"quotes\"\nand lines");
-        metrics.decided("skip", "a/b", "with \"quotes\"\nand lines");
+        metrics.decided("skip", "a/b".into(), "with \"quotes\"\nand lines");
+        metrics.decided("skip", "a/b".into(), "with \"quotes\"\nand lines");
         let done = Finished {
             dialect: "chat",
             route: "x".into(),

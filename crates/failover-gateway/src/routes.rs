@@ -5,7 +5,7 @@ use failover::config::{Config, Fallbacks as Written, GatewayRoute, Loaded, Sessi
 use failover::provider::RECEIVED_CAP_BYTES;
 use failover::types::{ModelRef, ModelSelector};
 use failover::{Engine, Route};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The route behind `agents.defaults.model`, where the config has none of this name.
@@ -50,7 +50,7 @@ pub(crate) enum Target {
 /// Every name.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    named: HashMap<String, Arc<Named>>,
+    named: BTreeMap<String, Arc<Named>>,
     any: Option<Arc<Named>>,
     chain: ChainConfig,
     /// Models that the config speaks of, in order of name.
@@ -92,7 +92,7 @@ impl Routes {
         if engine.chain_config().selection().is_ok() {
             written.entry(DEFAULT).or_insert(&plain);
         }
-        let mut named = HashMap::new();
+        let mut named = BTreeMap::new();
         for (name, written) in written {
             let path = format!("gateway.routes.{name}");
             let mut own = chain.clone();

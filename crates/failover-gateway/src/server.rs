@@ -149,12 +149,7 @@ async fn connection(
     // A server that only this machine reaches asks for the right name; one in the open asks for a token.
     let loopback = local.is_none_or(|local| local.ip().to_canonical().is_loopback());
     let io = Patient::new(tcp, Arc::clone(&clock), limits.write);
-    let service = service_fn(|request| {
-        let gateway = gateway.clone();
-        // In a box that goes once the response has begun: a connection keeps room for its service's future.
-        let handled = Box::pin(service::handle(gateway, request, loopback));
-        handled.map(Ok::<_, Infallible>)
-    });
+    let service = service_fn(|request| service::handle(&gateway, request, loopback).map(Ok::<_, Infallible>));
     // What went wrong with a connection is between it and its client; requests are accounted for one by one.
     match spoken {
         Protocol::Http1 => {

@@ -4,10 +4,11 @@ use crate::admin;
 use crate::body::Body;
 use crate::chat::{chat, refusal};
 use crate::dialect::{ClientDialect, ErrorBody, ErrorKind, ModelEntry, ModelsShape, render_models};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, State};
 use crate::guard;
 use crate::settings::Limits;
 use bytes::{Bytes, BytesMut};
+use failover::types::BoxFuture;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH,
@@ -16,7 +17,7 @@ use http::header::{
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use std::future::{Future, poll_fn};
+use std::future::{Future, poll_fn, ready};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -31,29 +32,35 @@ const EXPOSED: &str =
 const ASKED_HEADERS: &str = "authorization, content-type, x-api-key, anthropic-version, anthropic-beta, \
                              x-failover-session, x-failover-chain";
 
-/// Answers one request, whatever it is.
-pub(crate) async fn handle(gateway: Gateway, request: Request<Incoming>, loopback: bool) -> Response<Body> {
+/// An answer on its way, in a box that goes once the response has begun: a connection keeps room for its service's
+/// future.
+pub(crate) type Handled = BoxFuture<'static, Response<Body>>;
+
+/// Answers one request, whatever it is. What needs no waiting is done here; the future is no larger than it must be.
+pub(crate) fn handle(gateway: &Gateway, request: Request<Incoming>, loopback: bool) -> Handled {
     let state = gateway.state();
     let dialect = dialect(request.uri().path(), request.headers());
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
     if let Err(refused) = guard::check_browser(&state.settings, loopback, method, uri, headers) {
-        return refusal(dialect, refused);
+        return Box::pin(ready(refusal(dialect, refused)));
     }
     let origin = headers.contains_key(ORIGIN);
     let origin = if origin { guard::allowed_origin(&state.settings, headers).cloned() } else { None };
     if let Some(origin) = &origin
         && method == Method::OPTIONS
     {
-        return preflight(origin);
+        return Box::pin(ready(preflight(origin)));
     }
-    let mut response = route(gateway, request, dialect, loopback).await;
-    if let Some(origin) = origin {
+    let answer = route(gateway, state, request, dialect, loopback);
+    let Some(origin) = origin else { return answer };
+    Box::pin(async move {
+        let mut response = answer.await;
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
         headers.append(VARY, HeaderValue::from_static("origin"));
-    }
-    response
+        response
+    })
 }
 
 /// In which dialect to say that something is wrong.
@@ -68,26 +75,28 @@ fn dialect(path: &str, headers: &HeaderMap) -> ClientDialect {
     }
 }
 
-async fn route(
-    gateway: Gateway,
+fn route(
+    gateway: &Gateway,
+    state: Arc<State>,
     request: Request<Incoming>,
     dialect: ClientDialect,
     loopback: bool,
-) -> Response<Body> {
+) -> Handled {
     let path = request.uri().path();
     let read = matches!(*request.method(), Method::GET | Method::HEAD);
-    match path {
-        "/v1/chat/completions" | "/v1/responses" | "/v1/messages" => {
-            if *request.method() == Method::POST {
-                chat(gateway, dialect, request, loopback).await
-            } else {
-                only(dialect, "POST")
-            }
+    let response = match path {
+        "/v1/chat/completions" | "/v1/responses" | "/v1/messages" if *request.method() == Method::POST => {
+            return Box::pin(chat(gateway.clone(), state, dialect, request, loopback));
         }
-        "/v1/models" if read => models(&gateway, request.headers(), dialect, loopback, None),
+        path if path.starts_with("/admin/v1/") => {
+            let gateway = gateway.clone();
+            return Box::pin(async move { admin::handle(&gateway, request).await });
+        }
+        "/v1/chat/completions" | "/v1/responses" | "/v1/messages" => only(dialect, "POST"),
+        "/v1/models" if read => models(gateway, request.headers(), dialect, loopback, None),
         "/healthz" if read => text(StatusCode::OK, "ok\n"),
-        "/readyz" if read => ready(&gateway),
-        "/metrics" if read => metrics(&gateway, request.headers(), loopback),
+        "/readyz" if read => readiness(gateway),
+        "/metrics" if read => metrics(gateway, request.headers(), loopback),
         "/" if read => {
             let mut response = text(StatusCode::FOUND, "");
             response.headers_mut().insert(LOCATION, HeaderValue::from_static("/status"));
@@ -95,20 +104,20 @@ async fn route(
         }
         "/status" if read => page(),
         "/v1/models" | "/healthz" | "/readyz" | "/metrics" | "/" | "/status" => only(dialect, "GET"),
-        // In a box: every request would pay for the room that its future takes.
-        path if path.starts_with("/admin/v1/") => Box::pin(admin::handle(&gateway, request)).await,
-        path => {
-            if let Some(id) = path.strip_prefix("/v1/models/").filter(|_| read) {
-                let id = percent_decoded(id);
-                return models(&gateway, request.headers(), dialect, loopback, Some(&id));
-            }
-            let text = format!(
-                "there is nothing at {}; clients speak to /v1/chat/completions, /v1/responses and /v1/messages",
-                path.chars().take(80).collect::<String>()
-            );
-            refusal(dialect, ErrorBody::new(ErrorKind::NotFound, text).with_code("not_found"))
-        }
-    }
+        path => match path.strip_prefix("/v1/models/").filter(|_| read) {
+            Some(id) => models(gateway, request.headers(), dialect, loopback, Some(&percent_decoded(id))),
+            None => nothing(dialect, path),
+        },
+    };
+    Box::pin(ready(response))
+}
+
+fn nothing(dialect: ClientDialect, path: &str) -> Response<Body> {
+    let text = format!(
+        "there is nothing at {}; clients speak to /v1/chat/completions, /v1/responses and /v1/messages",
+        path.chars().take(80).collect::<String>()
+    );
+    refusal(dialect, ErrorBody::new(ErrorKind::NotFound, text).with_code("not_found"))
 }
 
 fn only(dialect: ClientDialect, method: &'static str) -> Response<Body> {
@@ -157,7 +166,7 @@ fn page() -> Response<Body> {
     response
 }
 
-fn ready(gateway: &Gateway) -> Response<Body> {
+fn readiness(gateway: &Gateway) -> Response<Body> {
     if gateway.is_draining() {
         return text(StatusCode::SERVICE_UNAVAILABLE, "draining\n");
     }

@@ -159,8 +159,8 @@ async fn begin(mut exchange: Exchange, status: u16, lines: bool) -> Result<Begun
     }
     match look(&read) {
         Looks::Json if !lines => {
-            let body = exchange.read_whole(read.into()).await?;
-            Ok(Begun::Json(exchange, body.into()))
+            let body = exchange.read_whole(read).await?;
+            Ok(Begun::Json(exchange, body))
         }
         Looks::Events | Looks::Json => Ok(Begun::Events(exchange, read)),
         Looks::Undecided | Looks::Other => Err(exchange.refused(&read).await),

@@ -1,7 +1,7 @@
 //! One request and its response, under limits, with failures that keep everything.
 
 use crate::{Connected, ResponseBody, Timer, Transport, TransportError};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use failover_classify::Surface;
 use failover_provider::{
     AttemptFailure, AttemptLimits, AttemptScope, BodyCapture, FailureCause, Limit, Progress,
@@ -26,7 +26,11 @@ const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
 const SETTLE: Duration = Duration::from_millis(250);
 
 /// One request and its response. Dropping it closes the connection.
-pub struct Exchange {
+///
+/// It is moved from hand to hand while an answer is read, so all of it lies behind a pointer.
+pub struct Exchange(Box<State>);
+
+struct State {
     provider: ProviderId,
     clock: Arc<dyn Clock>,
     started: Timestamp,
@@ -43,7 +47,7 @@ pub struct Exchange {
 impl Exchange {
     /// Starts the attempt's clocks.
     pub fn new(provider: &ProviderId, scope: &AttemptScope<'_>) -> Self {
-        Self {
+        Self(Box::new(State {
             provider: provider.clone(),
             clock: Arc::clone(&scope.clock),
             started: scope.clock.now(),
@@ -55,7 +59,7 @@ impl Exchange {
             progress: Progress::NotSent,
             body: None,
             alarm: Alarm::default(),
-        }
+        }))
     }
 
     /// Sends the request and waits for the head of the response. Resolves for every status.
@@ -74,9 +78,9 @@ impl Exchange {
     ) -> Result<u16, AttemptFailure> {
         let connected = Connected::new();
         let mut sending = transport.send(request, connected.clone());
-        let connect = self.due(Limit::Connect, self.started);
-        let first_byte = self.due(Limit::FirstByte, self.started);
-        let Self { alarm, clock, .. } = self;
+        let connect = self.due(Limit::Connect, self.0.started);
+        let first_byte = self.due(Limit::FirstByte, self.0.started);
+        let State { alarm, clock, .. } = &mut *self.0;
         let answer = poll_fn(|cx| {
             if let Poll::Ready(answer) = sending.as_mut().poll(cx) {
                 return Poll::Ready(Ok(answer));
@@ -89,26 +93,26 @@ impl Exchange {
         .await;
         drop(sending);
         if connected.is_set() {
-            self.progress = Progress::Sent;
+            self.0.progress = Progress::Sent;
         }
         let answer = answer.map_err(|limit| self.timed_out(limit))?;
         let (head, body) = answer.map_err(|error| self.broken(error))?.into_parts();
-        self.progress = Progress::Answered;
-        self.headers = head.headers;
-        self.body = Some(body);
+        self.0.progress = Progress::Answered;
+        self.0.headers = head.headers;
+        self.0.body = Some(body);
         let status = head.status.as_u16();
-        self.status = Some(status);
+        self.0.status = Some(status);
         Ok(status)
     }
 
     /// The first header of this name (lower case).
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+        self.0.headers.get(name)?.to_str().ok()
     }
 
     /// What the clock says.
     pub fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.0.clock.now()
     }
 
     /// The next bytes of the body before the first content; `None` at its end.
@@ -121,7 +125,7 @@ impl Exchange {
     ///
     /// Cancel safe: no bytes are lost.
     pub async fn first_chunk(&mut self) -> Result<Option<Bytes>, AttemptFailure> {
-        self.chunk_until(self.due(Limit::FirstContent, self.started)).await
+        self.chunk_until(self.due(Limit::FirstContent, self.0.started)).await
     }
 
     /// The next bytes of the body after content that came, or was asked for, at `since`; `None` at its end.
@@ -153,7 +157,7 @@ impl Exchange {
 
     /// As [`Exchange::first_chunk`], for who polls.
     pub(crate) fn poll_first_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Chunk> {
-        self.poll_chunk(|this| this.due(Limit::FirstContent, this.started), cx)
+        self.poll_chunk(|this| this.due(Limit::FirstContent, this.0.started), cx)
     }
 
     /// As [`Exchange::next_chunk`], for who polls.
@@ -172,15 +176,15 @@ impl Exchange {
 
     /// The next bytes. When they are due is asked only where they are not there.
     fn poll_chunk(&mut self, due: impl FnOnce(&Self) -> Due, cx: &mut Context<'_>) -> Poll<Chunk> {
-        let Some(body) = &mut self.body else { return Poll::Ready(Ok(None)) };
+        let Some(body) = &mut self.0.body else { return Poll::Ready(Ok(None)) };
         let Poll::Ready(chunk) = body.poll_next_unpin(cx) else {
             let Some(due) = due(self) else { return Poll::Pending };
-            return self.alarm.poll(&self.clock, due, cx).map(|()| Err(self.timed_out(due.1)));
+            return self.0.alarm.poll(&self.0.clock, due, cx).map(|()| Err(self.timed_out(due.1)));
         };
         if let Some(Ok(bytes)) = chunk {
             return Poll::Ready(Ok(Some(bytes)));
         }
-        self.body = None;
+        self.0.body = None;
         Poll::Ready(match chunk {
             Some(Err(error)) => Err(self.broken(error)),
             _ => Ok(None),
@@ -196,8 +200,8 @@ impl Exchange {
     pub async fn refused(mut self, read: &[u8]) -> AttemptFailure {
         let mut capture = BodyCapture::new();
         capture.push(read);
-        let patience = self.clock.now().after(ERROR_BODY_WAIT);
-        let until = self.deadline.map_or(patience, |deadline| deadline.min(patience));
+        let patience = self.0.clock.now().after(ERROR_BODY_WAIT);
+        let until = self.0.deadline.map_or(patience, |deadline| deadline.min(patience));
         while let Some(bytes) = self.welcome_chunk(until).await {
             capture.push(&bytes);
             if capture.seen() > MAX_ERROR_BYTES {
@@ -217,14 +221,21 @@ impl Exchange {
     /// # Cancel safety
     ///
     /// Not cancel safe: what was read is lost, and the connection closes with the exchange.
-    pub async fn read_whole(&mut self, mut read: Vec<u8>) -> Result<Vec<u8>, AttemptFailure> {
+    pub async fn read_whole(&mut self, read: impl Into<Bytes> + Send) -> Result<Bytes, AttemptFailure> {
+        let mut read = read.into();
         loop {
             let begun = read.iter().any(|byte| !byte.is_ascii_whitespace());
             let chunk = if begun { self.next_chunk(self.now()).await } else { self.first_chunk().await };
             match chunk {
-                Ok(Some(bytes)) => read.extend_from_slice(&bytes),
+                // Most answers come in one piece, which need not be copied.
+                Ok(Some(bytes)) if read.is_empty() => read = bytes,
+                Ok(Some(bytes)) => {
+                    let mut longer = BytesMut::from(read);
+                    longer.extend_from_slice(&bytes);
+                    read = longer.freeze();
+                }
                 Ok(None) => return Ok(read),
-                Err(failure) => return Err(failure.with_body(&read).without_secrets(&self.secrets)),
+                Err(failure) => return Err(failure.with_body(&read).without_secrets(&self.0.secrets)),
             }
             if read.len() > MAX_ANSWER_BYTES {
                 let failure = self.failure(Surface::Http, &read).with_code("answer_too_long");
@@ -236,7 +247,7 @@ impl Exchange {
     /// Says that the answer is complete. What the server sends after it (the end of the body, mostly) is read for a
     /// moment, so that the connection can be used again; a server that goes on sending is left.
     pub(crate) fn settle(&mut self) {
-        let Some(mut body) = self.body.take() else { return };
+        let Some(mut body) = self.0.body.take() else { return };
         loop {
             match body.next().now_or_never() {
                 Some(Some(Ok(_))) => {}
@@ -252,14 +263,14 @@ impl Exchange {
 
     /// A failure with what is known so far, and this body.
     pub fn failure(&self, surface: Surface, body: &[u8]) -> AttemptFailure {
-        let mut failure = AttemptFailure::new(self.provider.clone(), surface)
-            .with_headers(texts(&self.headers))
-            .with_progress(self.progress)
+        let mut failure = AttemptFailure::new(self.0.provider.clone(), surface)
+            .with_headers(texts(&self.0.headers))
+            .with_progress(self.0.progress)
             .with_body(body);
-        if let Some(status) = self.status {
+        if let Some(status) = self.0.status {
             failure = failure.with_status(status);
         }
-        failure.without_secrets(&self.secrets)
+        failure.without_secrets(&self.0.secrets)
     }
 
     fn broken(&self, error: TransportError) -> AttemptFailure {
@@ -269,7 +280,9 @@ impl Exchange {
         if let Some(code) = error.code {
             failure = failure.with_code(code);
         }
-        failure.with_causes([outer].into_iter().chain(error.causes).collect()).without_secrets(&self.secrets)
+        failure
+            .with_causes([outer].into_iter().chain(error.causes).collect())
+            .without_secrets(&self.0.secrets)
     }
 
     fn timed_out(&self, limit: Limit) -> AttemptFailure {
@@ -288,20 +301,20 @@ impl Exchange {
 
     /// When a wait must end, and which limit ends it: the soonest of those that run during it.
     fn due(&self, stage: Limit, since: Timestamp) -> Due {
-        let connect = (self.limits.connect, self.started, Limit::Connect);
-        let first_byte = (self.limits.first_byte, self.started, Limit::FirstByte);
-        let first_content = (self.limits.first_content, self.started, Limit::FirstContent);
+        let connect = (self.0.limits.connect, self.0.started, Limit::Connect);
+        let first_byte = (self.0.limits.first_byte, self.0.started, Limit::FirstByte);
+        let first_content = (self.0.limits.first_content, self.0.started, Limit::FirstContent);
         let running: &[_] = match stage {
             Limit::Connect => &[connect, first_byte, first_content],
             Limit::FirstByte => &[first_byte, first_content],
             Limit::FirstContent => &[first_content],
-            Limit::Idle => &[(self.limits.idle, since, Limit::Idle)],
+            Limit::Idle => &[(self.0.limits.idle, since, Limit::Idle)],
             Limit::Deadline => &[],
         };
         running
             .iter()
             .filter_map(|(limit, from, name)| Some((from.after((*limit)?), *name)))
-            .chain(self.deadline.map(|at| (at, Limit::Deadline)))
+            .chain(self.0.deadline.map(|at| (at, Limit::Deadline)))
             .min_by_key(|(at, _)| *at)
     }
 }
@@ -352,9 +365,9 @@ impl Alarm {
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange")
-            .field("provider", &self.provider)
-            .field("status", &self.status)
-            .field("progress", &self.progress)
+            .field("provider", &self.0.provider)
+            .field("status", &self.0.status)
+            .field("progress", &self.0.progress)
             .finish_non_exhaustive()
     }
 }

@@ -5,12 +5,18 @@ use bytes::Bytes;
 use failover_classify::Surface;
 use failover_provider::{AttemptFailure, AttemptScope, FailureCause};
 use failover_types::ProviderId;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
+use http::uri::Scheme;
 use http::{Request, Uri};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("failover/", env!("CARGO_PKG_VERSION")));
+
+/// How many headers a request has besides the operator's: there is room for them at once.
+const HEADERS: usize = 6;
 
 /// Why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -114,14 +120,24 @@ fn join(base: &str, path: &str) -> Option<Uri> {
     (known && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
 }
 
+/// The host's name as a header, where every request needs one: over TLS it may be HTTP/2, which has a field of its own.
+fn host_of(uri: &Uri) -> Option<HeaderValue> {
+    let authority = uri.authority().filter(|_| uri.scheme() == Some(&Scheme::HTTP))?;
+    let name = match authority.port_u16() {
+        Some(80) => authority.host(),
+        _ => authority.as_str().rsplit('@').next()?,
+    };
+    HeaderValue::from_str(name).ok()
+}
+
 /// Where the requests of one provider go.
 pub struct Target {
     id: ProviderId,
     base: String,
     headers: HeaderMap,
     transport: Arc<dyn Transport>,
-    /// The first path that was asked for, and its address: most adapters know only one.
-    first: OnceLock<(String, Uri)>,
+    /// The first path that was asked for, its address, and its host's name: most adapters know only one.
+    first: OnceLock<(String, Uri, Option<HeaderValue>)>,
 }
 
 impl Target {
@@ -159,30 +175,37 @@ impl Target {
         scope: &AttemptScope<'_>,
     ) -> Result<Request<Bytes>, AttemptFailure> {
         let enterprise = scope.credential.and_then(|credential| credential.enterprise_url.as_deref());
-        let uri = match enterprise {
-            Some(base) => join(base, path),
+        let found = match enterprise {
+            Some(base) => join(base, path).map(|uri| (uri, None)),
             None => self.address(path),
         };
-        let uri =
-            uri.ok_or_else(|| self.local("the provider's base URL and the model's name make no address"))?;
+        let (uri, host) = found
+            .ok_or_else(|| self.local("the provider's base URL and the model's name make no address"))?;
         let mut request = Request::new(body.into());
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
+        headers.reserve(HEADERS + self.headers.len());
+        if let Some(host) = host {
+            headers.insert(HOST, host);
+        }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         headers.insert(USER_AGENT, AGENT);
-        headers.extend(self.headers.clone());
+        for (name, value) in &self.headers {
+            headers.insert(name, value.clone());
+        }
         Ok(request)
     }
 
-    fn address(&self, path: &str) -> Option<Uri> {
-        if let Some((_, uri)) = self.first.get().filter(|(first, _)| first == path) {
-            return Some(uri.clone());
+    fn address(&self, path: &str) -> Option<(Uri, Option<HeaderValue>)> {
+        if let Some((_, uri, host)) = self.first.get().filter(|(first, ..)| first == path) {
+            return Some((uri.clone(), host.clone()));
         }
         let uri = join(&self.base, path)?;
-        let _ = self.first.set((path.to_owned(), uri.clone()));
-        Some(uri)
+        let host = host_of(&uri);
+        let _ = self.first.set((path.to_owned(), uri.clone(), host.clone()));
+        Some((uri, host))
     }
 
     /// Puts a key into a header of its own, or a token into `Authorization` where `name` is `None`.
@@ -198,7 +221,7 @@ impl Target {
     ) -> Result<(), AttemptFailure> {
         let (name, text) = match name {
             Some(name) => (HeaderName::from_static(name), secret.to_owned()),
-            None => (AUTHORIZATION, format!("Bearer {secret}")),
+            None => (AUTHORIZATION, ["Bearer ", secret].concat()),
         };
         let mut value = HeaderValue::try_from(text)
             .map_err(|_| self.local("the credential has characters that no header may have"))?;
@@ -223,6 +246,15 @@ mod tests {
     #[test_case("https://a.example?k=1", "/x?alt=sse", "https://a.example/x?k=1&alt=sse"; "both queries")]
     fn addresses(base: &str, path: &str, expected: &str) {
         assert_eq!(join(base, path).unwrap().to_string(), expected);
+    }
+
+    #[test_case("http://a.example:8080/v1", Some("a.example:8080"))]
+    #[test_case("http://a.example:80", Some("a.example"); "the port that goes without saying")]
+    #[test_case("http://[::1]:1/v1", Some("[::1]:1"))]
+    #[test_case("https://a.example", None; "may be another version of http")]
+    fn hosts(base: &str, expected: Option<&str>) {
+        let host = host_of(&join(base, "/x").unwrap());
+        assert_eq!(host.as_ref().map(|host| host.to_str().unwrap()), expected);
     }
 
     #[test_case("ftp://a.example")]

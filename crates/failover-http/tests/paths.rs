@@ -24,7 +24,7 @@ async fn ask(transport: &HyperTransport, base: &str) -> Result<(u16, Vec<u8>), A
         .unwrap();
     let mut exchange = exchange();
     let status = exchange.send(transport, request).await?;
-    Ok((status, exchange.read_whole(Vec::new()).await?))
+    Ok((status, exchange.read_whole(Vec::new()).await?.into()))
 }
 
 fn trusting(ca_pem: &str, proxy: ProxyConfig) -> HyperTransport {

@@ -25,7 +25,7 @@ impl Decoder {
         Self { origin, returns_reasoning, calls: Vec::new(), proof: Vec::new(), proof_bytes: 0 }
     }
 
-    fn body(&mut self, data: &str, body: Body, answered: &mut Answered) -> Result<(), Fault> {
+    fn body(&mut self, data: &str, mut body: Body, answered: &mut Answered) -> Result<(), Fault> {
         if body.error.is_some() || body.choices.iter().flatten().any(|choice| choice.error.is_some()) {
             return Err(Fault::Error(data.to_owned()));
         }

@@ -3,13 +3,14 @@
 use failover_provider::{FinishReason, Json, Usage};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use std::fmt;
 
 /// A whole answer, or a chunk of one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Body {
-    pub(crate) id: Option<Json>,
+    pub(crate) id: Option<Id>,
     pub(crate) model: Option<String>,
     pub(crate) choices: Option<Vec<Choice>>,
     pub(crate) usage: Option<Counts>,
@@ -72,6 +73,21 @@ struct Details {
 #[serde(default)]
 struct ContentPart {
     text: Option<String>,
+}
+
+/// A text; whatever else a server puts there, as it is written.
+#[derive(Debug)]
+pub(crate) struct Id(String);
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = <&RawValue>::deserialize(deserializer)?.get();
+        let plain = written.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        Ok(Self(match plain.filter(|text| !text.contains('\\')) {
+            Some(text) => text.to_owned(),
+            None => serde_json::from_str(written).unwrap_or_else(|_| written.to_owned()),
+        }))
+    }
 }
 
 /// A text, or the texts of a list of parts.
@@ -149,8 +165,8 @@ impl Counts {
 
 impl Body {
     /// The provider's id of the response.
-    pub(crate) fn id_text(&self) -> Option<String> {
-        self.id.as_ref().map(text_or_raw).filter(|id| !id.is_empty())
+    pub(crate) fn id_text(&mut self) -> Option<String> {
+        self.id.take().map(|id| id.0).filter(|id| !id.is_empty())
     }
 }
 
@@ -195,6 +211,9 @@ pub(crate) enum Ending {
 }
 
 pub(crate) fn ending(word: &str) -> Ending {
+    if word == "stop" {
+        return Ending::Finished(FinishReason::Stop);
+    }
     let folded = word.to_ascii_lowercase();
     if FAILED.contains(&folded.as_str()) {
         return Ending::Failed(word.to_owned());

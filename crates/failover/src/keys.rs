@@ -3,13 +3,14 @@
 use crate::providers::variables;
 use failover_auth::{Profile, UsageStats};
 use failover_config::Config;
-use failover_credentials::{CredentialError, Credentials, Environment, Secrets};
+use failover_credentials::{CredentialError, Credentials, Environment, Secrets, SourceError};
 use failover_provider::AttemptFailure;
 use failover_runner::CredentialSource;
 use failover_types::{
-    BoxFuture, Credential, CredentialKind, ProfileId, ProviderId, ResolvedCredential, SecretSource, Timestamp,
+    BoxFuture, Credential, CredentialKind, ProfileId, ProviderId, ResolvedCredential, Secret, SecretSource,
+    Timestamp,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 /// Where the secret of a profile of the config comes from.
@@ -21,8 +22,8 @@ pub(crate) enum Origin {
     Reference(CredentialKind, SecretSource),
 }
 
-/// Where the secrets of the config's profiles come from.
-pub(crate) type Origins = HashMap<ProfileId, Origin>;
+/// Where the secrets of the config's profiles come from. There are few: comparing is quicker than hashing.
+pub(crate) type Origins = BTreeMap<ProfileId, Origin>;
 
 /// The secrets of an engine.
 pub(crate) struct Keys {
@@ -30,6 +31,9 @@ pub(crate) struct Keys {
     secrets: Secrets,
     stored: Credentials,
 }
+
+/// A credential; `None` for a server that wants none.
+type Resolved = Result<Option<ResolvedCredential>, AttemptFailure>;
 
 /// What the config says of profiles: which there are, and which cannot be used.
 pub(crate) struct Listed {
@@ -44,7 +48,7 @@ impl Listed {
     /// Reads the references of the config. A variable that is not set takes its profile out, and nothing else: the
     /// others may still answer.
     pub(crate) fn new(config: &Config, environment: &Environment) -> Self {
-        let mut listed = Self { profiles: Vec::new(), warnings: Vec::new(), origins: HashMap::new() };
+        let mut listed = Self { profiles: Vec::new(), warnings: Vec::new(), origins: Origins::new() };
         for (id, profile) in &config.auth.profiles {
             if let Some(key) = &profile.key {
                 listed.reference(
@@ -133,6 +137,14 @@ impl Keys {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = origins;
     }
 
+    /// The credential of a profile of the config, where nobody need wait for its secret.
+    fn at_hand(&self, profile: &ProfileId) -> Option<Resolved> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        let Origin::Reference(kind, source) = config.get(profile)? else { return Some(Ok(None)) };
+        let resolved = named(profile, *kind, self.secrets.at_hand(source)?);
+        Some(resolved.map(Some).map_err(|error| error.into_failure(profile.provider_id())))
+    }
+
     fn origin(&self, profile: &ProfileId) -> Option<Origin> {
         self.config.read().unwrap_or_else(PoisonError::into_inner).get(profile).cloned()
     }
@@ -145,23 +157,30 @@ pub(crate) fn variable(provider: &ProviderId) -> String {
 }
 
 impl CredentialSource for Keys {
-    fn resolve<'a>(
-        &'a self,
-        profile: &'a ProfileId,
-        _now: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<ResolvedCredential>, AttemptFailure>> {
+    fn resolve<'a>(&'a self, profile: &'a ProfileId, _now: Timestamp) -> BoxFuture<'a, Resolved> {
+        // What is at hand needs no future that is large enough to wait for a command.
+        if let Some(read) = self.at_hand(profile) {
+            return Box::pin(std::future::ready(read));
+        }
         Box::pin(async move {
             let resolved = match self.origin(profile) {
                 Some(Origin::Keyless) => return Ok(None),
                 Some(Origin::Reference(kind, source)) => {
-                    let secret = self.secrets.read(&source).await;
-                    secret
-                        .map(|secret| ResolvedCredential::new(profile.clone(), kind, secret))
-                        .map_err(|source| CredentialError::Source { profile: profile.clone(), source })
+                    named(profile, kind, self.secrets.read(&source).await)
                 }
                 None => self.stored.resolve(profile).await,
             };
             resolved.map(Some).map_err(|error| error.into_failure(profile.provider_id()))
         })
     }
+}
+
+/// What was read, as the credential of a profile.
+fn named(
+    profile: &ProfileId,
+    kind: CredentialKind,
+    read: Result<Secret, SourceError>,
+) -> Result<ResolvedCredential, CredentialError> {
+    read.map(|secret| ResolvedCredential::new(profile.clone(), kind, secret))
+        .map_err(|source| CredentialError::Source { profile: profile.clone(), source })
 }

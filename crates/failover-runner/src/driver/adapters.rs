@@ -5,7 +5,7 @@ use crate::plan::Purpose;
 use failover_classify::Surface;
 use failover_provider::{AttemptFailure, AttemptLimits, AttemptScope, ChatRequest, ProviderAdapter, Reply};
 use failover_types::{BoxFuture, Clock, ModelRef, ProfileId, ProviderId, ResolvedCredential, Timestamp};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,8 @@ pub trait FailureWatch: Send + Sync {
 /// Adapters by provider, the credentials that they use, and the clock that they measure with.
 #[derive(Clone)]
 pub struct Adapters {
-    by_id: HashMap<ProviderId, Arc<dyn ProviderAdapter>>,
+    /// There are few: comparing is quicker than hashing.
+    by_id: BTreeMap<ProviderId, Arc<dyn ProviderAdapter>>,
     credentials: Arc<dyn CredentialSource>,
     clock: Arc<dyn Clock>,
     watch: Option<Arc<dyn FailureWatch>>,
@@ -38,7 +39,7 @@ pub struct Adapters {
 impl Adapters {
     /// No adapters yet.
     pub fn new(credentials: Arc<dyn CredentialSource>, clock: Arc<dyn Clock>) -> Self {
-        Self { by_id: HashMap::new(), credentials, clock, watch: None }
+        Self { by_id: BTreeMap::new(), credentials, clock, watch: None }
     }
 
     /// Adds or replaces the adapter of a provider.

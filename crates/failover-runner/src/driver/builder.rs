@@ -11,13 +11,13 @@ use failover_classify::{AsSignal, Classifier, Signal, Verdict};
 use failover_store::KeyValue;
 use failover_types::{AgentId, Clock, IdError, RunId};
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Asked once: it is a call into the system.
-static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
+/// How many runners the process has made.
+static RUNNERS: AtomicU64 = AtomicU64::new(0);
 
 /// Says why a call failed. [`Classifier`] does; for a function of one's own there is [`ClassifyWith`].
 pub trait Classify: Send + Sync {
@@ -60,6 +60,8 @@ pub(super) struct Inner {
     pub(super) observer: Option<Arc<dyn DecisionObserver>>,
     pub(super) books: Option<Arc<Books>>,
     pub(super) late: Arc<Semaphore>,
+    /// What the ids of its runs begin with.
+    ids: String,
     runs: AtomicU64,
 }
 
@@ -140,7 +142,7 @@ impl Runner {
     /// None in practice: the id is made of digits.
     pub fn next_run(&self) -> Result<RunId, IdError> {
         let count = self.0.runs.fetch_add(1, Ordering::Relaxed);
-        RunId::new(format!("{}-{}-{count}", self.0.clock.now(), *PROCESS))
+        RunId::new(self.0.ids.clone() + &count.to_string())
     }
 
     /// What a run of `spec` would do now, by what this process and the store know. Calls nobody and writes nothing.
@@ -249,7 +251,9 @@ impl RunnerBuilder {
         let books = self.store.map(|store| {
             Arc::new(Books::new(store, self.agent, Arc::clone(&health), Arc::clone(&self.clock)))
         });
+        let made = RUNNERS.fetch_add(1, Ordering::Relaxed);
         Runner(Arc::new(Inner {
+            ids: format!("{}-{}-{made}-", self.clock.now(), std::process::id()),
             clock: self.clock,
             classifier: self.classifier,
             health,

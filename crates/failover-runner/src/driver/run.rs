@@ -8,7 +8,7 @@ use super::{Answer, Attempt, Cause, FallbackSummaryError, RunError, RunFailure, 
 use crate::health::{LeaseGuard, Preference};
 use crate::plan::{
     AttemptEnd, AttemptStep, ClaimAnswer, ClaimStep, Done, Ending, Event, Failed, LeaseAnswer, LeaseKind,
-    LeaseStep, OrderProfiles, Plan, RepairKind, RunSpec, SettleStep, Slots, Step, WaitStep,
+    LeaseStep, OrderProfiles, Plan, RepairKind, RunSpec, SettleStep, Slots, SpecError, Step, WaitStep,
 };
 use failover_auth::LeaseTerms;
 use failover_classify::{AsSignal, Signal, Surface, Verdict};
@@ -101,21 +101,31 @@ impl<'a, T: Send> Run<'a, T> {
     ///
     /// Cancel safe: the attempt at hand is dropped and with it its connection; no lock is held; what was recorded
     /// stays; a claim that stands is rolled back by the session's next run (requirements R-12, S-6).
-    pub async fn run<E, F, Fut>(self, attempt: F) -> Result<Answer<T>, RunError<E>>
+    pub fn run<E, F, Fut>(
+        self,
+        attempt: F,
+    ) -> impl Future<Output = Result<Answer<T>, RunError<E>>> + Send + use<'a, T, E, F, Fut>
     where
+        T: 'a,
         F: Fn(Attempt) -> Fut + Send + Sync,
         Fut: Future<Output = Result<T, E>> + Send,
         E: AsSignal + Send,
     {
+        // Made ready here, and in boxes: a future keeps what it is given twice, as it was given and as it is used.
+        let ready = self.ready();
+        async move {
+            let (driver, plan) = ready.map_err(|error| RunError::Misuse(error.to_string()))?;
+            driver.drive(plan, attempt).await
+        }
+    }
+
+    fn ready<E>(self) -> Result<Ready<'a, T, E>, SpecError> {
         let Self { runner, mut spec, session, judge, repair, switches } = self;
         spec.claims = session.is_some();
         let inner = &*runner.0;
         let own = spec.without_candidates();
-        let plan = Plan::new(spec, inner.clock.now());
-        let plan = plan.map_err(|error| RunError::Misuse(error.to_string()))?;
+        let plan = Box::new(Plan::new(spec, inner.clock.now())?);
         let limit = own.policy.bookkeeping();
-        // In boxes: a future keeps what it is given twice, once as it was given and once as it is used.
-        let plan = Box::new(plan);
         let driver = Box::new(Driver {
             inner,
             spec: own,
@@ -132,9 +142,12 @@ impl<'a, T: Send> Run<'a, T> {
             verdict: None,
             notices: Vec::new(),
         });
-        driver.drive(plan, attempt).await
+        Ok((driver, plan))
     }
 }
+
+/// What carries a run out, and the plan that it follows.
+type Ready<'a, T, E> = (Box<Driver<'a, T, E>>, Box<Plan>);
 
 impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
     async fn drive<F, Fut>(

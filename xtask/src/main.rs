@@ -13,6 +13,7 @@ mod rules;
 mod run;
 mod spec;
 mod tidy;
+mod weights;
 
 use run::Outcome;
 use std::process::ExitCode;
@@ -43,6 +44,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "outside",
         "what third parties do: an adapter on the packaged crates, one from the template",
         outside::main,
+    ),
+    (
+        "weights",
+        "learn what words weigh from fixtures/wordings and the corpus, and write the classifier's table",
+        weights::main,
     ),
     ("spec", "the numbered requirements that no test names yet", spec::main),
 ];

@@ -97,6 +97,16 @@ impl Classifier {
         self.compiled.automaton.literals()
     }
 
+    /// The terms of a signal that have weights: what the table of weights is learned from.
+    #[doc(hidden)]
+    pub fn terms(&self, signal: &Signal<'_>) -> Vec<String> {
+        reading::with_scratch(|scratch| {
+            let mut terms = Vec::new();
+            self.read(signal, 0, scratch).terms(|term, _| terms.push(term.to_owned()));
+            terms
+        })
+    }
+
     /// Bytes, matches and steps that reading the signal itself takes: what a test of bounds compares.
     #[doc(hidden)]
     pub fn steps(&self, signal: &Signal<'_>) -> u64 {
@@ -133,10 +143,17 @@ impl Classifier {
     }
 
     fn winner(&self, reading: &Reading<'_>) -> Winner {
-        let first = reading
+        let mut held = reading
             .candidates()
-            .find_map(|index| self.row(reading, index).map(|(_, span)| Winner::Row(index, span)))
-            .unwrap_or(Winner::Nothing);
+            .filter_map(|index| self.row(reading, index).map(|(row, span)| (row, Winner::Row(index, span))));
+        let first = match held.next() {
+            None => Winner::Nothing,
+            Some((row, weighed)) if row.rule.family == Family::Weight => held
+                .next()
+                .filter(|(next, _)| yields(&row.rule, &next.rule))
+                .map_or(weighed, |(_, next)| next),
+            Some((_, first)) => first,
+        };
         let local = self
             .decided(first)
             .is_some_and(|row| row.rule.tier == Tier::Local && row.rule.family != Family::NotAFailure);
@@ -239,6 +256,11 @@ impl Classifier {
         let preview = preview(reading, whole);
         Verdict { reason, scope, hint, tokens, evidence: Evidence { rule, tier, span, preview } }
     }
+}
+
+/// Whether what the words weigh towards is said by the status, too: then it is the status that says it.
+pub(crate) fn yields(weighed: &crate::Rule, next: &crate::Rule) -> bool {
+    weighed.family == Family::Weight && weighed.reason == next.reason
 }
 
 /// The signal itself and its causes, outermost first; one that only repeats the signal is no level.

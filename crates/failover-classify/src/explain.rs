@@ -1,6 +1,6 @@
 //! Everything that matched, and why the winner won.
 
-use crate::engine::{Classifier, levels};
+use crate::engine::{Classifier, levels, yields};
 use crate::reading::{self, Reading};
 use crate::rule::Family;
 use crate::{Signal, Tier, Verdict, redact};
@@ -67,17 +67,35 @@ impl Classifier {
             let found = self.operator_match(reading, index);
             matched.extend(found.map(|found| Match { span: found.span.filter(|_| is_body), ..found }));
         }
+        let first = matched.len();
+        let mut weighed: Option<&crate::Rule> = None;
         for (row, span) in reading.candidates().filter_map(|index| self.row(reading, index)) {
-            matched.push(Match {
-                rule: row.rule.id.to_owned(),
-                tier: row.rule.tier,
-                family: row.rule.family,
-                reason: row.rule.reason,
-                scope: row.rule.scope.unwrap_or(row.rule.reason.default_scope()),
-                asked: row.rule.matcher.to_string(),
-                source: row.rule.evidence.to_owned(),
-                span: span.filter(|_| is_body).map(|span| reading.view().origins(span)),
-            });
+            let rule = &row.rule;
+            // Words are weighed only where nothing above holds.
+            if rule.family == Family::Weight && matched.len() > first {
+                continue;
+            }
+            let place =
+                if weighed.is_some_and(|weighed| yields(weighed, rule)) { first } else { matched.len() };
+            weighed = Some(rule).filter(|rule| rule.family == Family::Weight);
+            let asked = if rule.family == Family::Weight {
+                reading.said_for(rule.reason)
+            } else {
+                rule.matcher.to_string()
+            };
+            matched.insert(
+                place,
+                Match {
+                    rule: rule.id.to_owned(),
+                    tier: rule.tier,
+                    family: rule.family,
+                    reason: rule.reason,
+                    scope: rule.scope.unwrap_or(rule.reason.default_scope()),
+                    asked,
+                    source: rule.evidence.to_owned(),
+                    span: span.filter(|_| is_body).map(|span| reading.view().origins(span)),
+                },
+            );
         }
     }
 
@@ -104,6 +122,9 @@ fn why(matched: &[Match], level: usize) -> String {
         (Some(first), None) => format!("{} is the only row that matched", first.rule),
         (Some(first), Some(second)) if level > 0 => {
             format!("{} decided at cause {level} of the chain, before {}", first.rule, second.rule)
+        }
+        (Some(first), Some(second)) if second.family == Family::Weight => {
+            format!("{}: the words weigh towards {}, too", first.rule, first.reason)
         }
         (Some(first), Some(second)) if first.tier != second.tier => {
             format!("{}: tier {:?} comes before {:?} of {}", first.rule, first.tier, second.tier, second.rule)

@@ -114,6 +114,7 @@ impl Reading<'_> {
             }
             Fact::Speech => self.text_only() && guard::is_speech(self.front()),
             Fact::Plain => self.plain(),
+            Fact::Weighs(reason) => self.weighed().is_some_and(|weighed| weighed.reason == reason),
         }
     }
 

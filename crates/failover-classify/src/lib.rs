@@ -32,6 +32,7 @@ mod tokens;
 mod trie;
 mod verdict;
 mod view;
+mod weights;
 mod words;
 
 pub use compile::RuleSetError;

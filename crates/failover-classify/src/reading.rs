@@ -4,10 +4,11 @@ use crate::compile::{Compiled, Row, is_spelled};
 use crate::facts;
 use crate::fields::{self, Fields};
 use crate::lower::Lower;
-use crate::rule::Matcher;
+use crate::rule::{Family, Matcher};
 use crate::scan::Found;
 use crate::source::Source;
 use crate::view::{self, View};
+use crate::weights::Weighed;
 use crate::words::Heard;
 use crate::{RetryHint, Signal, Tokens, hints};
 use std::cell::{Cell, OnceCell};
@@ -67,6 +68,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) prose: OnceCell<bool>,
     pub(crate) empty_answer: OnceCell<bool>,
     pub(crate) plain: OnceCell<bool>,
+    pub(crate) weighed: OnceCell<Option<Weighed>>,
 }
 
 impl Reading<'_> {
@@ -157,7 +159,13 @@ impl Reading<'_> {
                 return None;
             }
         }
-        matcher.facts.iter().all(|fact| self.holds(*fact)).then_some((row, span))
+        if !matcher.facts.iter().all(|fact| self.holds(*fact)) {
+            return None;
+        }
+        if row.rule.family == Family::Weight {
+            span = span.or(self.weighed().and_then(|weighed| weighed.span));
+        }
+        Some((row, span))
     }
 }
 
@@ -196,6 +204,7 @@ impl Compiled {
             prose: OnceCell::new(),
             empty_answer: OnceCell::new(),
             plain: OnceCell::new(),
+            weighed: OnceCell::new(),
         }
     }
 

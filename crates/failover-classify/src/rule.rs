@@ -54,6 +54,8 @@ pub enum Family {
     Abort,
     /// Type words that say no more than a status does, but say it better than the status.
     TypeWord,
+    /// What the words weigh together, where nothing above knew the text.
+    Weight,
     /// The status itself.
     HttpStatus,
     /// Type words that say less than a status does.
@@ -119,6 +121,8 @@ pub enum Fact {
     Speech,
     /// The text stands for itself and does not have the shape of an error.
     Plain,
+    /// The words of the text weigh towards this reason by far enough, more so where no status says that the call failed.
+    Weighs(FailoverReason),
 }
 
 /// What a row asks for. Everything given must hold; an empty matcher holds always.

@@ -301,3 +301,19 @@ proptest! {
         prop_assert_eq!(failover_classify::redact(&once).into_owned(), once);
     }
 }
+
+// spec: C-20
+#[test_case("41.065029449s", 41_065; "noise of a float, down")]
+#[test_case("28.542992187s", 28_543; "noise of a float, up")]
+#[test_case("13.0427s", 13_043; "what was meant rounds up")]
+#[test_case("21.2504s", 21_251; "though it is less than half")]
+#[test_case("5s", 5_000; "whole")]
+fn a_delay_of_protobuf_is_taken_to_the_nearest_millisecond(delay: &str, wanted: u64) {
+    let body = format!(
+        r#"{{"error":{{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"{delay}"}}]}}}}"#
+    );
+    let verdict = CLASSIFIER.classify(&Signal::text(&body).with_status(429));
+    let hint = verdict.hint.unwrap();
+    let now = Timestamp::from_millis(0);
+    assert_eq!(hint.resolve(now).unwrap().as_millis(), wanted);
+}

@@ -20,12 +20,25 @@ const OF_THE_WHOLE: &[Fact] = &[
     Fact::Plain,
 ];
 
+/// Cases that only their status decides, with so few words that those of a wrapper tip the scale.
+const FEW_WORDS: &[&str] = &[
+    "baidu/qianfan-token-missing-param",
+    "deepgram/deepgram-ws-401",
+    "nvidia/codewhale-404-page",
+    "nvidia/nvidia-404-page",
+];
+
 /// Cases whose meaning stands behind the words that decide: what follows takes a better row's words away, or brings them.
 const DECIDED_LATER: &[(&str, &str)] = &[
     (
         "amazon-bedrock/aws-sso",
         "an expired session is a login only where the text goes on to say how to log in",
     ),
+    (
+        "amazon-bedrock/bedrock-toolresult-exceeds",
+        "the wrapper's type and half a sentence; what is wrong with the request follows",
+    ),
+    ("assemblyai/assemblyai-4004", "half of a line of a log, until it says what was closed"),
     ("litellm/litellm-glm-invalid-fields", "`Inference failed` is what a relay says before it says why"),
     (
         "openai/openai-node-apiuseraborterror-stack",
@@ -85,7 +98,7 @@ fn wrappings() -> Vec<(&'static str, Wrap)> {
 #[test]
 fn wrapping_keeps_the_meaning_of_every_case() {
     let (classifier, corpus) = load();
-    let mut faults = Vec::new();
+    let (mut faults, mut tipped) = (Vec::new(), Vec::new());
     for case in &corpus.cases {
         let plain = verdict(&classifier, case, &case.body);
         let whole = row(&classifier, &plain)
@@ -97,6 +110,10 @@ fn wrapping_keeps_the_meaning_of_every_case() {
         for (how, wrap) in wrappings() {
             let wrapped = verdict(&classifier, case, &wrap(&case.body));
             if meaning(&wrapped) != meaning(&plain) {
+                tipped.push(case.path());
+                if FEW_WORDS.contains(&case.path().as_str()) {
+                    continue;
+                }
                 faults.push(format!(
                     "{} in a {how}: {} by {}, not {} by {}",
                     case.path(),
@@ -108,6 +125,8 @@ fn wrapping_keeps_the_meaning_of_every_case() {
             }
         }
     }
+    let stale = FEW_WORDS.iter().filter(|path| !tipped.iter().any(|other| other == *path));
+    faults.extend(stale.map(|path| format!("{path} is listed, and wrapping changes nothing there")));
     assert!(faults.is_empty(), "{} faults:\n  {}", faults.len(), faults.join("\n  "));
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn leading(text: &str, bare: Option<u128>) -> Option<(Duration, &str)
     let mut seen = false;
     loop {
         let trimmed = if seen { joined(rest) } else { rest };
-        let Some((number, digits, after)) = number(trimmed) else { break };
+        let Some((number, digits, after)) = number(trimmed).or_else(|| spelled(trimmed)) else { break };
         let after_space = after.strip_prefix(' ').unwrap_or(after);
         if let Some((unit, tail)) = unit(after_space) {
             total = total.checked_add(scale(number, digits, unit)?)?;
@@ -185,6 +185,27 @@ fn joined(text: &str) -> &str {
         .iter()
         .find_map(|word| text.strip_prefix(word))
         .unwrap_or(text)
+}
+
+/// A small number in words: `one hour`. "a minute" is no number, it means a while.
+fn spelled(text: &str) -> Option<(u128, u32, &str)> {
+    const WORDS: &[(&str, u128)] = &[
+        ("one ", 1),
+        ("two ", 2),
+        ("three ", 3),
+        ("four ", 4),
+        ("five ", 5),
+        ("six ", 6),
+        ("seven ", 7),
+        ("eight ", 8),
+        ("nine ", 9),
+        ("ten ", 10),
+        ("fifteen ", 15),
+        ("twenty ", 20),
+        ("thirty ", 30),
+    ];
+    let (rest, value) = WORDS.iter().find_map(|(word, value)| Some((text.strip_prefix(word)?, *value)))?;
+    unit(rest).map(|_| (value, 0, rest))
 }
 
 /// Digits without their point, and how many stood after it.
@@ -264,6 +285,7 @@ mod tests {
     #[test_case("6hr 29min.", 23_340_000; "abbreviated")]
     #[test_case("2 minutes before", 120_000; "words")]
     #[test_case("1 hour, 5 minutes and 3 seconds", 3_903_000; "joined")]
+    #[test_case("one hour and thirty minutes", 5_400_000; "numbers in words")]
     #[test_case("174ms", 174; "milliseconds")]
     #[test_case("30 秒后", 30_000; "chinese")]
     #[test_case("5 小时", 18_000_000; "chinese hours")]

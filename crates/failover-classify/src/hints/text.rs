@@ -67,7 +67,7 @@ const FIELDS: [(&str, &str, u128); 51] = [
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 142] = [
+const BEFORE: [(&str, bool); 143] = [
     ("versuche es in", false),
     ("versuch es in", false),
     ("probiere es in", false),
@@ -124,6 +124,7 @@ const BEFORE: [(&str, bool); 142] = [
     ("restored in", false),
     ("refilled in", false),
     ("refills in", false),
+    ("refill in", false),
     ("resumes in", false),
     ("resume in", false),
     ("ready in", false),
@@ -343,11 +344,10 @@ impl<'a> Front<'a> {
             if matches!(when, RetryWhen::After(_)) && is_point(name) && self.is_clock(found.end) {
                 continue;
             }
-            // Protobuf's nine digits are noise of a float; the provider itself rounds down.
             if let RetryWhen::After(span) = &mut when
                 && matches!(*name, "retrydelay" | "quotaresetdelay")
             {
-                *span = whole_millis(*span);
+                *span = without_noise(*span);
             }
             let slot = usize::from(matches!(when, RetryWhen::At(_)));
             if let Some(place) = best.get_mut(slot)
@@ -448,8 +448,14 @@ fn valid(bytes: &[u8]) -> &str {
     }
 }
 
-fn whole_millis(span: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+/// What a program printed with nine digits is noise below the millisecond, and is taken to the nearest one: rounded up,
+/// `41.065029449s` would be a millisecond more than the provider says. `21.2504s` is meant as it stands.
+fn without_noise(span: Duration) -> Duration {
+    const HALF: Duration = Duration::from_micros(500);
+    if span.subsec_nanos().is_multiple_of(1000) {
+        return span;
+    }
+    Duration::from_millis(u64::try_from(span.saturating_add(HALF).as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Whether a field's name says that a point in time stands in it.
@@ -498,7 +504,7 @@ fn span_after(text: &str, start: usize, end: usize, bare: bool) -> Option<Durati
     }
     // "retry in" is Gemini's wording of its protobuf delay.
     if word == "retry in" {
-        span = whole_millis(span);
+        span = without_noise(span);
     }
     if word == "provider requested" && !after.trim_start().starts_with("wait") {
         return None;

@@ -120,8 +120,7 @@ const BAIDU: &[Rule] = &[
     .evidence(B_DOC),
     code("baidu/rate", B, Family::Rate, RateLimit, &["17", "18", "336501", "336502"]).evidence(B_DOC),
     code("baidu/billing", B, Family::Billing, Billing, &["19"]).evidence(B_DOC),
-    code("baidu/overflow", B, Family::Overflow, ContextOverflow, &["336102", "336103", "336104"])
-        .evidence(B_DOC),
+    code("baidu/overflow", B, Family::Overflow, ContextOverflow, &["336102", "336103"]).evidence(B_DOC),
     code("baidu/refusal", B, Family::Refusal, ContentRefusal, &["336303", "unsafe"]).evidence(B_DOC),
 ];
 

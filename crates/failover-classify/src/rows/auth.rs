@@ -80,6 +80,15 @@ pub(crate) const ROWS: &[Rule] = &[
             "balance", "spending limit", "credits", "subscription", "temporarily", "conversation", "session", "thread", "file", "quota",
             "region", "country", "organization has disabled",
         ]),
+    // The key's end, its name or its owner stands between.
+    gone("core/gone-key-by-name", &[
+        "{key|api key|apikey|token|access token|secret|credential|service account|certificate} .. {was|has been|is|were|have been} {revoked|deleted|deactivated|destroyed|withdrawn|decommissioned|torn down|scrapped}",
+    ])
+    .facts(&[Fact::Short])
+    .none(&[
+        "model", "deployment", "thread", "conversation", "session", "response", "file", "batch", "cache", "prompt", "webhook", "may have been",
+        "if it", "check that", "check whether", "or revoked", "or deleted", "revoked or", "deleted or", "expired", "token limit", "tokens",
+    ]),
     gone("core/gone-key", &[
         "{key|token|api key|credential|credentials|access token|oauth token|secret|secret key|apikey|login} {has been|was|is|have been|were|had been} {revoked|deleted|deactivated|disabled|permanently|leaked|compromised|removed|suspended|blocked|banned|reported as leaked}",
         "{key|token} {revoked|deactivated|deleted}",
@@ -97,6 +106,13 @@ pub(crate) const ROWS: &[Rule] = &[
         "schlüssel wurde {widerrufen|gesperrt|gelöscht}",
     ])
     .none(&["may have been revoked or", "expired or revoked", "revoked or expired", "invalid or revoked", "or revoked", "expired, revoked"]),
+    auth("core/auth-token-in-request", &[
+        "{bearer|access|session|security|auth|id|identity|api} {token|key} .. {included|provided|supplied|sent|in the request|you sent} .. {is|was} {invalid|not valid|expired|malformed|not recognized|unknown}",
+        "credentials {is|are|were|was} not {initialized|set|configured|provided|supplied|found|available|defined}",
+        "{couldn't|could not|cannot|can't|unable to} find {a|the|your} secret",
+        "secret {named|with the name|called} .. {not found|missing|does not exist|unknown}",
+    ])
+    .none(&["revoked", "maximum", "context"]),
     auth("core/auth-key", &[
         "{invalid|incorrect|wrong|bad|unknown|malformed|unrecognized|missing|no|empty|unauthorized|illegal|inactive|expired} {api key|api keys|apikey|x api key|key provided|api token|api secret|access token|auth token|authentication token|bearer token|authorization header|token|credentials|authentication credentials|auth credentials|credential|access key|secret key|subscription key|authentication|authorization|api key format|user token|copilot token|iam token|app id|appid|cookie auth credentials|security token|auth|session token|signature|openai api key|anthropic api key|gemini api key|license key|virtual key|proxy key}",
         "{api key|apikey|api token|token|access token|auth token|key|credentials|credential|x api key|authorization header|bearer token|oauth token|authentication token|security token|session token|jwt|signature|login|iam token|api_key client option} {is|was|are|has|have|seems|appears|not|must be|could not be|cannot be|isn't|may be} .. {invalid|incorrect|expired|missing|not valid|not found|required|wrong|malformed|not set|unauthorized|not provided|rejected|set|disabled|not recognized|not authorized|no longer valid|verified|validated|inactive}",

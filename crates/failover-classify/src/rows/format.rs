@@ -49,6 +49,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{is|are} {a required|required} {property|field|parameter}",
         "{missing|unknown|unrecognized|unexpected|unsupported|extra|extraneous|unpermitted|conflicting|duplicate|bad|wrong|illegal} {required parameter|parameter|parameters|field|fields|argument|arguments|key|property|properties|keyword|inputs|value|values|request argument|role|content type|media type|format|mime type|name|required field|required argument|query parameter|body|image type|request parameter}",
         "extra inputs are not permitted",
+        "{batch size|number of inputs|number of documents|number of texts|number of instances|number of items} .. {> maximum|exceeds|exceed|is above|larger than|greater than|must be at most|must not exceed|maximum allowed}",
         "input should be",
         "field required",
         "additional properties are not allowed",
@@ -155,7 +156,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{requisição|parâmetro|formato|valor|solicitação} {inválid*|incorret*}",
     ])
     .status(StatusSet::OneOf(&[400, 404, 405, 409, 411, 412, 413, 415, 422, 424, 500, 501, 502, 503]))
-    .none(&["failed to call a function", "invalid input batch", "unexpected status", "internal server error", "upstream connect error", "goroutine *", "runtime error: *"]),
+    .none(&["failed to call a function", "client specified an invalid argument", "bad gateway", "upstream {returned|sent|answered}", "invalid input batch", "unexpected status", "internal server error", "upstream connect error", "goroutine *", "runtime error: *"]),
     row("core/format-without-status", &[
         "tool use ids were found without",
         "tool result block*",
@@ -198,7 +199,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ]),
     text("core/format-output-limit", Family::OutputLimit, Format, &[
         "max {tokens|output tokens|completion tokens} .. {cannot exceed|must be less than|must be greater|is too large|too large|exceeds the maximum|is greater than|must be at most|must be <=|range is|must be between|should be between|which is the maximum|must be at least|maximum value|exceeds maximum}",
-        "maximum tokens you requested exceeds",
+        "{maximum|max|number of} {|output |new |completion }tokens {you |}{requested|asked for|wanted} {exceed|exceeds|is above|is over|are above|is larger than|is greater than}",
         "allowed number of output tokens",
         "completion tokens, whereas",
         "range of max tokens should be",

@@ -45,7 +45,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "text file busy",
         "deadlock",
     ])
-    .none(&["port is already", "call id", "by another organization", "rate limit", "this api", "model is already in use", "email"]),
+    .none(&["port is already", "call id", "by another organization", "rate limit", "this api", "model is already in use", "email"])
+    .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport, Surface::StreamEvent, Surface::Cancelled]),
     machine("core/local-resources", &[
         "{enospc|emfile|enfile|edquot|erofs|e2big|enametoolong|elocked|enomem|eaddrinuse|enotempty|ebusy|eexist|eisdir|eacces|eperm|enoent|ebadf}",
         "no space left on device",
@@ -113,7 +114,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "命令未找到",
         "找不到命令",
     ])
-    .none(&["connection {refused|reset}", "(os error 54)", "(os error 61)", "(os error 104)", "(os error 110)", "(os error 111)", "(os error 10054)", "(os error 10060)", "(os error 10061)", "llama server process", "llama runner process", "tcp connect error", "dns error", "os error 32", "model", "timed out"])
+    .none(&["host lookup", "no address associated", "network is unreachable", "connection {refused|reset}", "(os error 54)", "(os error 61)", "(os error 104)", "(os error 110)", "(os error 111)", "(os error 10054)", "(os error 10060)", "(os error 10061)", "llama server process", "llama runner process", "tcp connect error", "dns error", "os error 32", "model", "timed out"])
     .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport]),
     // Rights and states of files, which a provider never speaks of.
     machine("core/local-paths", &[
@@ -155,6 +156,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "apiuseraborterror",
         "messageabortederror",
         "client cancelled",
+        "{client|caller|browser|consumer} {disconnected|hung up|went away|closed the connection|left} .. {cancelled|canceled|aborted|stopped|abandoned}",
+        "{cancelled|canceled|aborted|stopped|abandoned} .. {because|since|as|after} {the |}{client|caller|browser|consumer} {disconnected|hung up|went away|closed|left}",
         "已取消",
         "用户取消",
         "用户中断",

@@ -25,6 +25,7 @@ mod slots;
 mod status;
 mod transport;
 mod types;
+mod weighed;
 mod wordings;
 
 use crate::Tier;
@@ -53,6 +54,7 @@ pub(crate) const TABLES: &[&[Rule]] = &[
     status::ROWS,
     transport::ROWS,
     types::ROWS,
+    weighed::ROWS,
     wordings::ROWS,
     // Last: where an older row of the family holds too, it names the case more closely.
     pairs::ROWS,

@@ -149,6 +149,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "vocab*",
     ]),
     row("core/overflow-size", &[
+        "message larger than max",
+        "{received|sent|request} {message|body|payload} .. larger than {max|the max|maximum|the limit}",
         "request {entity|body|payload|size|content} .. {too large|too big|exceed*|exceeds|larger|limit}",
         "request {is |}too large",
         "{payload|content|body|message|entity} {is |size |}too {large|big}",

@@ -36,6 +36,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "\"loading model\"",
         "degraded function",
         "not ready to serve",
+        "{cold start|cold boot|warm up|warmup|provisioning} {is |still |}{in progress|underway|pending|ongoing|not finished|running}",
+        "{model|version|deployment|engine|endpoint|replica|weights|checkpoint} .. {is|are} not ready {yet|at the moment|right now}",
         "all .. {slots|gpus|workers|replicas|instances|machines|nodes} .. {busy|occupied|in use|taken|full}",
         "{unusually |}{heavy|high} {usage|use|demand|interest}",
         "{requests|calls} are being {turned away|shed|dropped}",

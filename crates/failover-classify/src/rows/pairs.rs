@@ -15,6 +15,7 @@ pub(crate) const ROWS: &[Rule] = &[
     text("core/pairs-window", Family::RateWindow, RateLimit, &[
         "{hourly|daily|weekly|5 hour|five hour|24 hour|rolling|today's|this week's|this hour's} .. {allowance|allotment|cap|quota|ceiling|limit|ration|counter|messages|requests|calls|prompts|queries|turns|generations} .. {used up|exhausted|spent|reached|hit|exceeded|consumed|depleted|gone|ran out|run out|is over|maxed out|met|expended|drained|all used}",
         "{out of|no more|run out of|ran out of|used all|used all of|used up|exhausted|gone through|spent|used every one of} .. {messages|requests|prompts|queries|calls|turns|tokens|generations|uses} .. {for today|this hour|this week|for now|of the day|of the hour|in this window|this window|this period|allotted|per day|a day|per week}",
+        "{maximum|limit|cap|allowance|quota} .. {reached|hit|used|spent|exhausted} for {this|the current|the} {month|week|day|hour|minute|billing cycle|calendar month}",
         "{5 hour|five hour|hour|minute|day|rolling|weekly|daily|hourly|session} window {is |has been |was |}{exhausted|spent|used up|full|reached|exceeded|closed|consumed}",
         "{quota|rate|usage|request|token|message|call} window .. {full|exhausted|closed|spent|used up|reached|exceeded|over|filled|depleted|maxed out}",
     ])
@@ -35,6 +36,9 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["context", "maximum context length", "retry limit", "spend", "spending", "cost", "payment", "invoice", "capacity", "queue"]),
     text("core/pairs-rate", Family::Rate, RateLimit, &[
         "{maximum of|max of|limit of|at most|no more than|not more than} .. {simultaneous|concurrent|parallel|in flight} {jobs|requests|calls|streams|sessions|generations|runs|tasks}",
+        "{exceeded|exceeds|over|above} {the |your |}{number|amount|count} of {allowed|permitted|concurrent|simultaneous|parallel} {streams|connections|sessions|requests|calls|jobs|generations|sockets}",
+        "{query|request|graphql|schema|field} complexity .. {exceeded|exhausted|spent|used up|too high}",
+        "complexity budget .. {exceeded|exhausted|spent|used up}",
         "{quota|rate|token|request} bucket .. {drained|empty|dry|exhausted}",
         "limiting {requests|connections}, {excess|by}*",
         "{inflight|in flight|concurrent|concurrency|parallel|parallelism|simultaneous} .. {cap|limit|maximum|ceiling|slots|quota|allowance} .. {hit|reached|exceeded|full|used|taken|exhausted|met|in use|occupied}",
@@ -57,6 +61,7 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["context length", "context window", "queue is full", "balance", "credits", "output token", "retry limit", "database"]),
     text("core/pairs-billing", Family::Billing, Billing, &[
         "{exceeded|exceeds|over|past|reached|above} .. {agreed|approved|allotted|monthly|contracted} {spend|spending|cost|costs}",
+        "{request|call|prompt|generation|this} {costs|requires|needs|would cost|will cost} .. {credits|coins|points|units|cents} .. {you have|you only have|balance|wallet} .. {left|remaining|only|of}",
         "{card|payment} .. {was refused|was declined|got declined|was rejected|has been refused|has been declined}",
         "{used|spent|consumed|burned|burnt|reached|over} .. {$*|usd*|eur*|€*|£*|¥*} .. {of|against|beyond|over} .. {budget|spend limit|spending limit|cap|allowance|ceiling}",
         "{budget|spend|spending|cost} {guard|guardrail|control|controls|cap|ceiling|threshold|quota|limiter|policy|allowance} .. {hit|reached|exceeded|used|blocked|tripped|over|spent|exhausted|stopped|consumed}",

@@ -17,6 +17,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "error in processing",
         "{unexpected|internal|unknown} {server|system|service|internal|upstream|backend|model} {error|exception|failure}",
         "bad gateway",
+        "received server error (",
         "no available server",
         "server error: *",
         "enginecore encountered",
@@ -117,7 +118,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "erro {do |no |}servidor",
         "serviço indisponível",
     ])
-    .none(&["javascript heap", "java heap"]),
+    .none(&["javascript heap", "java heap", "read llm model failed"]),
     row("core/server-not-ready", &["{grpc |}{service|backend|runner|worker|engine} {is |}not ready", "{backend|runner|worker|engine} {did not|failed to} {start|come up|load}"])
         .facts(&[Fact::NoStatus]),
     text("core/server-transient-api-error", Family::Transport, Timeout, &[

@@ -276,7 +276,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "erro de {rede|conexão}",
         "conexão {recusada|fechada|perdida|interrompida}",
     ])
-    .none(&["unexpected status 4*", "curl: (22)", "tokens per min*", "invalid or incomplete response", "unexpected end of json input .. config", "database", "session file"]),
+    .none(&["unexpected status 4*", "curl: (22)", "tokens per min*", "invalid or incomplete response", "unexpected end of json input .. config", "database", "session file", "acting as a gateway or proxy server", "{http|status|code} {400|401|402|403|404|413|422|429}"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
     row("core/transport-terminated", &["terminated"]).facts(&[Fact::Tiny]),
     row("core/transport-terminated-error", &["{typeerror|error|apierror|fetcherror}: terminated"])

@@ -123,12 +123,13 @@ impl Reading<'_> {
         self.source.head.get(..floor(&self.source.head, 4096)).unwrap_or_default()
     }
 
-    /// Whether the signal says nothing beside its text: no error status, no code, no cancel, no connection.
+    /// Whether the signal says nothing beside its text: no error status, no code, no cancel, no connection, no
+    /// failure of the caller's own.
     fn text_only(&self) -> bool {
         let signal = &self.signal;
         signal.code.is_none()
             && signal.status.is_none_or(|status| status < 100)
-            && !matches!(signal.surface, Surface::Transport | Surface::Cancelled)
+            && !matches!(signal.surface, Surface::Transport | Surface::Cancelled | Surface::Local)
     }
 
     /// Whether the call went through as far as its status says.

@@ -29,7 +29,10 @@ const NEVER: i32 = 1000;
 /// By how much the first reason must lead the second, as a multiple of the root of the number of known terms.
 /// `cargo xtask weights` prints what each multiple gains and costs.
 fn wanted(status: Option<u16>, reason: FailoverReason) -> i32 {
-    use FailoverReason::{Aborted, Auth, EmptyResponse, LocalCoordination, ServerError, Timeout};
+    use FailoverReason::{
+        Aborted, Auth, Billing, ContentRefusal, ContextOverflow, EmptyResponse, Format, LocalCoordination,
+        ServerError, SessionExpired, Timeout,
+    };
     match status {
         // A key that is named beside it is not refused.
         Some(429) if reason == Auth => NEVER,
@@ -41,6 +44,17 @@ fn wanted(status: Option<u16>, reason: FailoverReason) -> i32 {
         {
             6
         }
+        // These say that it was not: what another model could answer is not handed to the caller for a few words.
+        Some(500..)
+            if matches!(
+                reason,
+                Format | ContextOverflow | ContentRefusal | SessionExpired | LocalCoordination | Aborted
+            ) =>
+        {
+            8
+        }
+        // A credential is not put aside for a few words, either.
+        Some(500..) if matches!(reason, Auth | Billing) => 6,
         // These say that it failed.
         Some(_) => 3,
     }
@@ -48,6 +62,8 @@ fn wanted(status: Option<u16>, reason: FailoverReason) -> i32 {
 
 /// Fewer known terms say nothing.
 const FEWEST: i32 = 2;
+/// And fewer than these must lead as much as these: three words that lean are no evidence.
+const FULL: i32 = 8;
 
 struct Term {
     text: &'static str,
@@ -148,7 +164,7 @@ impl Reading<'_> {
         let (best, column) = first?;
         let reason = *WEIGHTS.reasons.get(column)?;
         let (lead, wanted) = (best - second?, wanted(self.status, reason));
-        let leads = count >= FEWEST && lead * lead >= wanted * wanted * (count + 1);
+        let leads = count >= FEWEST && lead * lead >= wanted * wanted * (count.max(FULL) + 1);
         let span = strongest.get(column).and_then(|(_, span)| *span);
         (leads && reason != FailoverReason::Unclassified).then_some(Weighed { reason, span })
     }

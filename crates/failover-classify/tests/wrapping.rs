@@ -22,14 +22,19 @@ const OF_THE_WHOLE: &[Fact] = &[
 
 /// Cases that only their status decides, with so few words that those of a wrapper tip the scale.
 const FEW_WORDS: &[&str] = &[
-    "baidu/qianfan-token-missing-param",
     "deepgram/deepgram-ws-401",
     "nvidia/codewhale-404-page",
     "nvidia/nvidia-404-page",
+    "ollama/ollama-gin-500-30m",
+    "perplexity/pplx2api-403",
 ];
 
 /// Cases whose meaning stands behind the words that decide: what follows takes a better row's words away, or brings them.
 const DECIDED_LATER: &[(&str, &str)] = &[
+    (
+        "amazon-bedrock/aws-js-sso-session-expired",
+        "an expired session is a login only where the text goes on to say how to log in",
+    ),
     (
         "amazon-bedrock/aws-sso",
         "an expired session is a login only where the text goes on to say how to log in",
@@ -48,7 +53,6 @@ const DECIDED_LATER: &[(&str, &str)] = &[
         "openrouter/openrouter-403-region-block-double-encoded-raw",
         "the code that decides stands behind the relay's words",
     ),
-    ("transport/dotnet-ssl", "`Authentication failed` is about TLS, as the end of the sentence says"),
     ("vllm/vllm-pydantic-stream-error", "listed as a deviation"),
 ];
 

@@ -110,6 +110,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{bearer|access|session|security|auth|id|identity|api} {token|key} .. {included|provided|supplied|sent|in the request|you sent} .. {is|was} {invalid|not valid|expired|malformed|not recognized|unknown}",
         "credentials {is|are|were|was} not {initialized|set|configured|provided|supplied|found|available|defined}",
         "{couldn't|could not|cannot|can't|unable to} find {a|the|your} secret",
+        "captcha {verification |challenge |}{is |was |}{required|needed|not solved|failed}",
         "secret {named|with the name|called} .. {not found|missing|does not exist|unknown}",
     ])
     .none(&["revoked", "maximum", "context"]),
@@ -285,7 +286,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "acceso {denegado|prohibido}",
         "acesso {negado|proibido}",
     ])
-    .none(&["error 1015", "rate limited", "specified version", "proxy authentication", "model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
+    .none(&["error 1015", "rate limited", "ssl connection", "sslexception", "specified version", "proxy authentication", "model access is denied", "access to the model", "access to model", "tls alert", "remote party", "empty stream", "container .. expired", "conversation", "thread", "writing is blocked", "sandbox"]),
     auth("core/auth-region", &[
         "{country|region|location|territory|territories|countries} {is not|not|are not|isn't|is currently not|is unsupported} {supported|available|allowed}",
         "{unsupported|restricted|not supported} {country|region|location|territory}",

@@ -92,6 +92,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "insufficient user quota",
         "exceeded your current .. quota .. plan and billing",
         "you have no quota",
+        "free tier {usage |access |use |}{is |has been |was |}{disabled|suspended|blocked|revoked}",
         "{not|don't|doesn't|didn't} have enough {quota|credits|credit|points|coins|units|balance|funds}",
         "locked .. {reason|because|due|since} .. {top up|topup|balance|payment|overdue|unpaid|invoice}",
         "quota {exceeded|exhausted}. check your plan",

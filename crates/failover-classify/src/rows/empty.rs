@@ -15,6 +15,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "no error details available",
     ]),
     row("core/empty-words", &[
+        "{completed|finished|ended|stopped} without {valid |any |usable |}{content|output|text|candidates|message}",
         "quick accessor requires .. {part|candidate|candidates}",
         "{valid part|candidates|parts} .. {none were returned|none was returned|none are present}",
         "{returned|produced|generated|contains|contained} no {text|tool call|part|parts|candidate} {and|,|or} {no |}{tool call|tool calls|text|reasoning|content}*",

@@ -100,6 +100,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "max completion tokens",
         "invalid request: ",
         "unsupported {value|parameter|country code}: ",
+        "{param|params} .. {is not supported|are not supported|not supported on|unsupported|invalid|missing}",
         "parameter .. {not supported|unsupported|invalid|is not|unknown|missing}",
         "unknown request url",
         "invalid url",
@@ -158,6 +159,7 @@ pub(crate) const ROWS: &[Rule] = &[
     .status(StatusSet::OneOf(&[400, 404, 405, 409, 411, 412, 413, 415, 422, 424, 500, 501, 502, 503]))
     .none(&["failed to call a function", "client specified an invalid argument", "bad gateway", "upstream {returned|sent|answered}", "invalid input batch", "unexpected status", "internal server error", "upstream connect error", "goroutine *", "runtime error: *"]),
     row("core/format-without-status", &[
+        "{image|picture|photo|frame} {exceeds|exceed|is over|is larger than} .. {mb|kb|mib|kib|bytes|pixels}",
         "tool use ids were found without",
         "tool result block*",
         "roles must alternate",
@@ -198,7 +200,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "cannot be empty",
     ]),
     text("core/format-output-limit", Family::OutputLimit, Format, &[
-        "max {tokens|output tokens|completion tokens} .. {cannot exceed|must be less than|must be greater|is too large|too large|exceeds the maximum|is greater than|must be at most|must be <=|range is|must be between|should be between|which is the maximum|must be at least|maximum value|exceeds maximum}",
+        "max {tokens|output tokens|completion tokens} .. {cannot exceed|cannot be greater than|must be less than|must be greater|is too large|too large|exceeds the maximum|is greater than|must be at most|must be <=|range is|must be between|should be between|which is the maximum|must be at least|maximum value|exceeds maximum}",
         "{maximum|max|number of} {|output |new |completion }tokens {you |}{requested|asked for|wanted} {exceed|exceeds|is above|is over|are above|is larger than|is greater than}",
         "allowed number of output tokens",
         "completion tokens, whereas",

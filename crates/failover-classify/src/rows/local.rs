@@ -41,6 +41,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "is already in use",
         "being used by another process",
         "resource temporarily unavailable",
+        "unable to open database file",
+        "bind: address already in use",
+        "folder {is |}busy",
         "resource busy",
         "text file busy",
         "deadlock",
@@ -77,6 +80,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "command not found",
         "{executable|binary|program|cli} .. {not found|is missing|not installed|could not be found}",
         "executable file not found",
+        "posix spawn*",
         "executable doesn't exist",
         "no such file or directory",
         "cannot find module",
@@ -84,7 +88,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "modulenotfounderror",
         "no module named",
         "is not recognized as an internal or external command",
-        "spawn .. {enoent|eacces|enametoolong|e2big|eagain|enomem|emfile|enotdir|unknown|error}",
+        "spawn .. {enoent|eacces|ebusy|etxtbsy|eperm|enametoolong|e2big|eagain|enomem|emfile|enotdir|unknown|error}",
         "failed to {spawn|launch|execute} .. {process|command|program|shell|binary|subprocess|executable|claude*}",
         "spawn failed",
         "process exited with {code|status|signal}",
@@ -114,7 +118,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "命令未找到",
         "找不到命令",
     ])
-    .none(&["host lookup", "no address associated", "network is unreachable", "connection {refused|reset}", "(os error 54)", "(os error 61)", "(os error 104)", "(os error 110)", "(os error 111)", "(os error 10054)", "(os error 10060)", "(os error 10061)", "llama server process", "llama runner process", "tcp connect error", "dns error", "os error 32", "model", "timed out"])
+    .none(&["host lookup", "handshake", "certificate verify failed", "wrong version number", "no address associated", "network is unreachable", "connection {refused|reset}", "(os error 54)", "(os error 61)", "(os error 104)", "(os error 110)", "(os error 111)", "(os error 10054)", "(os error 10060)", "(os error 10061)", "llama server process", "llama runner process", "tcp connect error", "dns error", "os error 32", "model", "timed out"])
     .surfaces(&[Surface::Local, Surface::SdkMessage, Surface::Transport]),
     // Rights and states of files, which a provider never speaks of.
     machine("core/local-paths", &[

@@ -124,6 +124,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "extra fields not permitted",
     ]),
     row("core/model-access", &[
+        "provider {is |}not {allowed|permitted|enabled} {for|by|in|on}",
+        "operation is not {implemented|supported|enabled}, or",
+        "insufficient system resources",
+        "{provide|define|set|has no|have no|without} {a |any |}chat template",
         "{do not|don't|does not|doesn't|not|no} have access to {it|the model|this model|model|that model|the requested model|project|the resource|claude|any model}",
         "does not have access to .. model",
         "no access to {model|the model|this model}",

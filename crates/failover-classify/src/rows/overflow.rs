@@ -150,6 +150,8 @@ pub(crate) const ROWS: &[Rule] = &[
     ]),
     row("core/overflow-size", &[
         "message larger than max",
+        "too large body",
+        "inputs must have less than .. {characters|tokens}",
         "{received|sent|request} {message|body|payload} .. larger than {max|the max|maximum|the limit}",
         "request {entity|body|payload|size|content} .. {too large|too big|exceed*|exceeds|larger|limit}",
         "request {is |}too large",

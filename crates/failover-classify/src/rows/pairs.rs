@@ -46,6 +46,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "too many {open|active|running|ongoing|outstanding|unfinished|in flight|inflight|overlapping|live} .. {requests|streams|calls|generations|jobs|sessions|conversations|completions|runs}",
         "{requests|calls|streams|generations|jobs|completions|runs} .. {running|in progress|in flight|open|active|outstanding|underway} {for|on|with|under|by} {this|your|the} .. {key|account|user|api key|token|project|tenant|plan}",
         "{wait|hold on|retry} {for|until|till|after|once} .. {other|previous|running|earlier|ongoing|current|in flight|pending|active} .. {requests|request|calls|call|generation|generations|jobs|streams} .. {finish|finished|complete|completed|end|ended|return|done}",
+        "{using|used|calling|requesting|hitting} .. {excessively|too heavily|excessive amounts}",
         "{sending|sent|making|made|issuing|firing|posting|submitting|calling|hitting} .. {faster than|too fast|too quickly|too often|too rapidly|quicker than|more often than|more frequently than}",
         "{faster|more often|more quickly|more frequently|quicker|at a higher rate} than .. {policy|plan|limit|tier|quota|allowance|rate|we|key|account|rules} .. {permits|permit|allows|allow|tolerates|accept|accepts}",
         "{request|requests|call|calls|message|query|calling|polling} {frequency|rate|pace|cadence|throughput} .. {above|over|beyond|higher than|exceeds|exceeded|past|greater than|too high|too fast|surpass*}",

@@ -10,6 +10,9 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/refusal-filter", &[
+        "{request|prompt|content|image|input|output|result|generation} {was |is |has been |got |}moderated",
+        "safety.{input|output}*",
+        "{description|prompt|lyrics|tags|title} {contains|contained|includes|mentions} {an |a |}{artist name|producer name|celebrity|trademark*|real person*|public figure*|copyrighted*}",
         "content {filter|filtering} policy",
         "blocked by {content|the content|our content|a content|azure's content} {filter*|moderation|policy|safety*}",
         "{response|prompt|output|request|content|completion|message|input|generation|image|answer|reply} {was|is|were|has been|got|have been} {filtered|flagged|moderated|censored}",

@@ -1,10 +1,10 @@
 //! What a status means when no text and no code says otherwise.
 
-use crate::Tier;
 use crate::rule::{Fact, Family, Rule, StatusSet};
+use crate::{Surface, Tier};
 use failover_types::FailoverReason::{
-    Auth, Billing, ContextOverflow, EmptyResponse, Format, ModelNotFound, Overloaded, RateLimit, ServerError,
-    Timeout, Unclassified,
+    Auth, Billing, ContextOverflow, EmptyResponse, Format, LocalCoordination, ModelNotFound, Overloaded,
+    RateLimit, ServerError, Timeout, Unclassified,
 };
 use failover_types::{FailoverReason, Scope};
 
@@ -58,6 +58,17 @@ pub(crate) const ROWS: &[Rule] = &[
         .facts(&[Fact::Tiny])
         .scope(Scope::Provider)
         .evidence("https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/"),
+    // Whoever names the surface knows that much: the connection failed, or the caller's own machine.
+    Rule::new("core/surface-transport", Tier::Fallback, Family::Last, Timeout)
+        .status(StatusSet::NoError)
+        .surfaces(&[Surface::Transport])
+        .facts(&[Fact::Worded])
+        .evidence("spec:C-8"),
+    Rule::new("core/surface-local", Tier::Fallback, Family::Last, LocalCoordination)
+        .status(StatusSet::NoError)
+        .surfaces(&[Surface::Local])
+        .facts(&[Fact::Worded])
+        .evidence("spec:C-19"),
     Rule::new("core/empty", Tier::Fallback, Family::Last, EmptyResponse)
         .status(StatusSet::NoError)
         .facts(&[Fact::EmptyBody])

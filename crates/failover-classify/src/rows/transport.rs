@@ -120,6 +120,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "connection {error|refused|reset|aborted|closed|failed|lost|dropped|broken|was closed|was reset|was forcibly|timed|interrupted|terminated|was refused|was aborted|was lost|to failed|to refused|could not|cannot|attempt|pool|termination|failure|closed unexpectedly|is closed|prematurely|reset by peer|was terminated|died|has been closed|errors}",
         "{could not|cannot|can't|couldn't|unable to|failed to|error while|failed} {connect|establish|reach|open|connecting|resolve|communicate} .. {host|server|api|connection|socket|address|proxy|to|with|the|provider|dns|endpoint|upstream}",
         "error communicating with",
+        "{ended|closed|stopped|finished|cut off} {the |its |}{response|stream|answer|connection|reply} early",
+        "cannot parse response\"",
         "error {trying to connect|sending request|decoding response body|reading a body|while reading|reading response|reading from|occurred while sending|making request|while receiving|receiving data}",
         "error sending request for url",
         "failed to {connect|fetch|perform, curl|lookup address|establish|open socket|read response|send request|resolve|receive|write request|parse stream|read from}",
@@ -279,7 +281,7 @@ pub(crate) const ROWS: &[Rule] = &[
     .none(&["unexpected status 4*", "curl: (22)", "tokens per min*", "invalid or incomplete response", "unexpected end of json input .. config", "database", "session file", "acting as a gateway or proxy server", "{http|status|code} {400|401|402|403|404|413|422|429}"]),
     row("core/transport-wrapper", &["an unknown error occurred"]),
     row("core/transport-terminated", &["terminated"]).facts(&[Fact::Tiny]),
-    row("core/transport-terminated-error", &["{typeerror|error|apierror|fetcherror}: terminated"])
+    row("core/transport-terminated-error", &["{typeerror|error|apierror|fetcherror|failed}: terminated"])
         .none(&["process has terminated", "terminated due to"]),
     row("core/transport-unhandled-stop", &["unhandled stop reason", "stop reason: {error|abort|malformed response|network error}", "reason: {abort|malformed response|network error}"]),
     row("core/transport-canceled-request", &["{request|context|operation|call|rpc|stream} {was |is |has been |}{canceled|cancelled}", "{client|backend|server} {canceled|cancelled}"])

@@ -67,7 +67,8 @@ const FULL: i32 = 8;
 
 struct Term {
     text: &'static str,
-    weights: [i8; REASONS],
+    /// Read when a text holds the term: few do, and reading them all takes milliseconds.
+    weights: &'static str,
 }
 
 struct Table {
@@ -87,9 +88,10 @@ impl Table {
         let columns = lines.next().unwrap_or_default().split(' ');
         let reasons = columns.map_while(|name| name.parse().ok()).take(REASONS).collect();
         let mut terms: Vec<Term> = lines.filter_map(Term::read).collect();
+        // Sorted as it is written, so this only looks.
         terms.sort_unstable_by_key(|term| term.text);
         let at = terms.binary_search_by_key(&BIAS, |term| term.text);
-        let bias = at.map_or([0; REASONS], |at| terms.remove(at).weights);
+        let bias = at.map_or([0; REASONS], |at| terms.remove(at).weights());
         terms.truncate(LONGEST);
         Self { reasons, terms, bias }
     }
@@ -102,12 +104,13 @@ impl Table {
 
 impl Term {
     fn read(line: &'static str) -> Option<Self> {
-        let (text, numbers) = line.split_once('\t')?;
-        let mut weights = [0; REASONS];
-        for (place, number) in weights.iter_mut().zip(numbers.split(' ')) {
-            *place = number.parse().ok()?;
-        }
-        Some(Self { text, weights })
+        line.split_once('\t').map(|(text, weights)| Self { text, weights })
+    }
+
+    /// One for each column.
+    fn weights(&self) -> [i8; REASONS] {
+        let mut numbers = self.weights.split(' ');
+        std::array::from_fn(|_| numbers.next().and_then(|number| number.parse().ok()).unwrap_or_default())
     }
 }
 
@@ -142,7 +145,7 @@ impl Reading<'_> {
             };
             *bits |= 1 << (index % 64);
             count += 1;
-            for ((sum, best), weight) in sums.iter_mut().zip(&mut strongest).zip(known.weights) {
+            for ((sum, best), weight) in sums.iter_mut().zip(&mut strongest).zip(known.weights()) {
                 *sum += i32::from(weight);
                 if weight > best.0 {
                     *best = (weight, span);
@@ -178,7 +181,7 @@ impl Reading<'_> {
         let mut said: Vec<(i8, &str)> = Vec::new();
         self.terms(|term, _| {
             let weight =
-                WEIGHTS.find(term).and_then(|(_, known)| Some((*known.weights.get(column)?, known.text)));
+                WEIGHTS.find(term).and_then(|(_, known)| Some((*known.weights().get(column)?, known.text)));
             said.extend(weight.filter(|weight| weight.0 > 0 && !said.contains(weight)));
         });
         said.sort_unstable_by_key(|(weight, _)| std::cmp::Reverse(*weight));
@@ -264,6 +267,11 @@ mod tests {
         assert!(WEIGHTS.terms.is_sorted_by(|left, right| left.text < right.text), "a term stands twice");
         let columns = |line: &&str| line.split_once('\t').map(|(_, cells)| cells.split(' ').count());
         assert!(lines[1..].iter().all(|line| columns(line) == Some(WEIGHTS.reasons.len())));
+        let numbers = lines[1..]
+            .iter()
+            .filter_map(|line| line.split_once('\t'))
+            .flat_map(|(_, cells)| cells.split(' '));
+        assert!(numbers.into_iter().all(|number| number.parse::<i8>().is_ok()));
     }
 
     #[test_case("your prepaid purse", &["your", "prepaid", "purse"]; "words")]

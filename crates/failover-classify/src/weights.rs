@@ -4,7 +4,7 @@
 //! row has still holds words that mostly stand in texts about money. Each word has a weight for each reason, learned
 //! from the labelled texts of `fixtures/wordings` and `fixtures/corpus` (`cargo xtask weights` writes the table). The
 //! weights of a text's words are added up, and the reason that leads by far enough is taken. Rows that ask for it
-//! ([`crate::Fact::Weighs`]) stand behind all other rows of the message tier.
+//! ([`crate::Fact::Weighs`]) stand behind every wording and every type that an error names, and before its bare status.
 
 use crate::reading::Reading;
 use failover_types::FailoverReason;

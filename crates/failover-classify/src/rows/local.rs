@@ -43,7 +43,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "resource temporarily unavailable",
         "unable to open database file",
         "bind: address already in use",
-        "folder {is |}busy",
         "resource busy",
         "text file busy",
         "deadlock",

@@ -121,7 +121,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "{could not|cannot|can't|couldn't|unable to|failed to|error while|failed} {connect|establish|reach|open|connecting|resolve|communicate} .. {host|server|api|connection|socket|address|proxy|to|with|the|provider|dns|endpoint|upstream}",
         "error communicating with",
         "{ended|closed|stopped|finished|cut off} {the |its |}{response|stream|answer|connection|reply} early",
-        "cannot parse response\"",
         "error {trying to connect|sending request|decoding response body|reading a body|while reading|reading response|reading from|occurred while sending|making request|while receiving|receiving data}",
         "error sending request for url",
         "failed to {connect|fetch|perform, curl|lookup address|establish|open socket|read response|send request|resolve|receive|write request|parse stream|read from}",

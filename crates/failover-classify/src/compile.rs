@@ -1,8 +1,9 @@
 //! Rows become one automaton and a few index tables, once.
 
 use crate::phrase;
-use crate::rule::{Matcher, ProviderRules, Rule};
+use crate::rule::{Family, Matcher, ProviderRules, Rule};
 use crate::trie::{Automaton, Entry};
+use crate::weights;
 use crate::words::{self, Word};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::borrow::Cow;
@@ -264,7 +265,7 @@ struct Text {
 const LITERALS: usize = 1 << 15;
 const BYTES: usize = 1 << 19;
 
-fn index(value: usize) -> u32 {
+pub(crate) fn index(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
@@ -471,6 +472,9 @@ impl Compiled {
             rows.push(Row { rule, any, all, none, codes, no_codes });
         }
         known.prefixes.sort_unstable();
+        if rows.iter().any(|row| row.rule.family == Family::Weight) {
+            weights::prepare();
+        }
         for (text, word) in words::all() {
             pool.add(text, (false, true), Some(word));
         }

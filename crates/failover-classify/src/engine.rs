@@ -69,7 +69,7 @@ impl Classifier {
 
     /// Reads one level of a signal: itself, or a cause.
     pub(crate) fn read<'a>(
-        &self,
+        &'a self,
         signal: &Signal<'a>,
         level: usize,
         scratch: &'a mut Scratch,

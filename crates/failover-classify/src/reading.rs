@@ -62,6 +62,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) source: Source<'a>,
     /// The status that counts: the signal's own, or one read from the text.
     pub(crate) status: Option<u16>,
+    compiled: &'a Compiled,
     scratch: &'a Scratch,
     hint: OnceCell<Option<RetryHint>>,
     pub(crate) bare: OnceCell<bool>,
@@ -97,10 +98,16 @@ impl Reading<'_> {
         self.heard().tally.tokens()
     }
 
-    /// Bytes and matches looked at: what a bound on work is held against.
+    /// Where a phrase stands in the view.
+    fn phrase(&self, id: u32) -> Option<(usize, usize)> {
+        self.compiled.phrase(id, (self.view(), &self.source), &self.scratch.found)
+    }
+
+    /// Bytes and matches looked at if every phrase is asked for: what a bound on work is held against.
     pub(crate) fn steps(&self) -> u64 {
+        self.scratch.found.begun().for_each(|id| _ = self.phrase(id));
         let read = self.source.head.len() + self.source.tail.as_ref().map_or(0, |(_, text)| text.len());
-        self.scratch.found.steps + read as u64
+        self.scratch.found.steps.get() + read as u64
     }
 
     /// Rows that may hold, in the order of precedence.
@@ -133,7 +140,12 @@ impl Reading<'_> {
         if !matcher.surfaces.is_empty() && !matcher.surfaces.contains(&signal.surface) {
             return None;
         }
-        let phrase = |id: &u32| self.scratch.found.phrase(*id);
+        // Found already, while phrases are followed when they are asked for.
+        let code = if row.codes.is_empty() { None } else { Some(self.code(&row.codes)?) };
+        if self.code(&row.no_codes).is_some() {
+            return None;
+        }
+        let phrase = |id: &u32| self.phrase(*id);
         let mut span = None;
         if !row.any.is_empty() {
             span = Some(row.any.iter().filter_map(phrase).min()?);
@@ -145,12 +157,7 @@ impl Reading<'_> {
         if row.none.iter().any(|id| phrase(id).is_some()) {
             return None;
         }
-        if !row.codes.is_empty() {
-            span = span.or(self.code(&row.codes)?.span);
-        }
-        if self.code(&row.no_codes).is_some() {
-            return None;
-        }
+        span = span.or(code.and_then(|code| code.span));
         if let Some((name, part)) = matcher.header {
             let has = signal.headers.iter().any(|(key, value)| {
                 key.eq_ignore_ascii_case(name) && view::find_ignore_case_or_empty(value, part)
@@ -178,11 +185,11 @@ pub(crate) fn is_provider(signal: &Signal<'_>, name: &str) -> bool {
 
 impl Compiled {
     /// Reads a signal; its causes are left aside.
-    pub(crate) fn read<'a>(&self, signal: Signal<'a>, scratch: &'a mut Scratch) -> Reading<'a> {
+    pub(crate) fn read<'a>(&'a self, signal: Signal<'a>, scratch: &'a mut Scratch) -> Reading<'a> {
         let source = Source::of(signal.body);
         scratch.view.read(&source);
         scratch.fields.read(&scratch.view, &source);
-        self.scan(&scratch.view, &source, &mut scratch.found);
+        self.scan(&scratch.view, &mut scratch.found);
         facts::squeeze(scratch.view.bytes(), scratch.found.heard.answer, &mut scratch.squeezed);
         bare_codes(&source, scratch);
         self.mark_codes(&signal, scratch);
@@ -198,6 +205,7 @@ impl Compiled {
             signal,
             source,
             status,
+            compiled: self,
             scratch,
             hint: OnceCell::new(),
             bare: OnceCell::new(),
@@ -238,7 +246,7 @@ impl Compiled {
 
     fn mark_rows(&self, scratch: &mut Scratch) {
         scratch.rows.clone_from(&self.always);
-        let by_phrase = scratch.found.phrases().filter_map(|id| self.rows_of_phrase.get(id as usize));
+        let by_phrase = scratch.found.begun().filter_map(|id| self.rows_of_phrase.get(id as usize));
         let by_code = scratch.codes.iter().filter_map(|id| self.rows_of_code.get(*id as usize));
         for &row in by_phrase.chain(by_code).flatten() {
             if let Some(bits) = scratch.rows.get_mut(row as usize / 64) {

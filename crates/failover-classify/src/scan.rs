@@ -1,10 +1,10 @@
 //! One pass of the automaton over the text, and the phrases that its literals make up.
 
-use crate::compile::{Compiled, Literal, NO_PART, Part, Slice};
+use crate::compile::{Compiled, Literal, NO_PART, Part, index};
 use crate::source::Source;
 use crate::view::View;
 use crate::words::Heard;
-use std::cell::OnceCell;
+use std::cell::Cell;
 
 /// The same literal counts at most this often in one text.
 const MOST_HITS: u8 = 24;
@@ -32,12 +32,21 @@ struct Chain {
     count: u8,
 }
 
-/// A phrase in the text.
-#[derive(Clone, Copy, Debug)]
-struct Whole {
+/// A phrase of which the beginning stands in the text.
+#[derive(Clone, Debug)]
+struct Begun {
     phrase: u32,
-    literal: u32,
-    span: (usize, usize),
+    /// The last of its beginnings in [`Found::begins`].
+    last: u32,
+    whole: Cell<Whole>,
+}
+
+/// Whether a phrase stands in the text. Found out when a row asks for it: most rows are never asked.
+#[derive(Clone, Copy, Debug)]
+enum Whole {
+    Unknown,
+    Absent,
+    At(u32, u32),
 }
 
 /// A place for each of many things, of which a text fills a few. All are emptied at once: what an earlier text filled
@@ -97,8 +106,12 @@ pub(crate) struct Found {
     hits: Vec<Hit>,
     /// Of each literal.
     chains: Places<Chain>,
-    wholes: Vec<Whole>,
-    /// Of each phrase that stands in the text: its index in `wholes`.
+    /// The literals that were found, each once.
+    literals: Vec<u32>,
+    begun: Vec<Begun>,
+    /// Literals that phrases begin with, each with the next one of the same phrase.
+    begins: Vec<(u32, u32)>,
+    /// Of each phrase of which the beginning stands in the text: its index in `begun`.
     at: Places<u32>,
     /// Numbers of parts of which a choice stands in the text.
     parts: Places<()>,
@@ -106,20 +119,22 @@ pub(crate) struct Found {
     pub(crate) codes: Vec<Hit>,
     pub(crate) heard: Heard,
     /// Steps of work done, as far as they depend on the text.
-    pub(crate) steps: u64,
+    pub(crate) steps: Cell<u64>,
 }
 
 impl Found {
     /// Forgets what was found.
     fn clear(&mut self, compiled: &Compiled) {
         self.hits.clear();
-        self.wholes.clear();
+        self.literals.clear();
+        self.begun.clear();
+        self.begins.clear();
         self.chains.clear(compiled.literals.len());
         self.at.clear(compiled.phrases.len());
         self.parts.clear(compiled.part_count);
         self.codes.clear();
         self.heard.clear();
-        self.steps = 0;
+        self.steps.set(0);
     }
 
     /// Bytes of memory held that depend on the text.
@@ -127,27 +142,24 @@ impl Found {
         self.hits.capacity() * size_of::<Hit>()
     }
 
-    /// Where a phrase stands in the text.
-    pub(crate) fn phrase(&self, id: u32) -> Option<(usize, usize)> {
-        self.whole(id).map(|whole| whole.span)
+    /// The phrases that may stand in the text: what they begin with does, and a choice of their second part.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = u32> {
+        self.begun.iter().map(|begun| begun.phrase)
     }
 
-    /// The phrases that stand in the text.
-    pub(crate) fn phrases(&self) -> impl Iterator<Item = u32> {
-        self.wholes.iter().map(|whole| whole.phrase)
-    }
-
-    fn whole(&self, id: u32) -> Option<Whole> {
-        self.wholes.get(self.at.get(id)? as usize).copied()
-    }
-
-    fn keep(&mut self, whole: Whole) {
-        if let Some(place) = self.at.get(whole.phrase).and_then(|index| self.wholes.get_mut(index as usize)) {
-            *place = whole;
-            return;
+    fn begin(&mut self, phrase: u32, literal: u32) {
+        let begin = index(self.begins.len());
+        match self.at.get(phrase).and_then(|at| self.begun.get_mut(at as usize)) {
+            Some(begun) => {
+                self.begins.push((literal, begun.last));
+                begun.last = begin;
+            }
+            None => {
+                self.begins.push((literal, NO_HIT));
+                self.at.set(phrase, index(self.begun.len()));
+                self.begun.push(Begun { phrase, last: begin, whole: Cell::new(Whole::Unknown) });
+            }
         }
-        self.at.set(whole.phrase, u32::try_from(self.wholes.len()).unwrap_or(u32::MAX));
-        self.wholes.push(whole);
     }
 
     /// Keeps a hit, unless there are many of its literal.
@@ -160,6 +172,7 @@ impl Found {
             for &number in literal.numbers.of(numbers) {
                 self.parts.set(number, ());
             }
+            self.literals.push(id);
         } else {
             if chain.count >= MOST_HITS {
                 return;
@@ -197,13 +210,21 @@ impl Found {
 }
 
 impl Compiled {
-    /// Finds every literal of the text, then every phrase.
-    pub(crate) fn scan(&self, view: &View, source: &Source<'_>, found: &mut Found) {
+    /// Finds every literal of the text, and the phrases that may begin with them.
+    pub(crate) fn scan(&self, view: &View, found: &mut Found) {
         found.clear(self);
         let text = view.bytes();
         let walked = self.automaton.scan(text, |id, end| self.take(id, end, text, found));
-        found.steps += walked;
-        self.phrases(view, source, found);
+        found.steps.set(walked);
+        for at in 0..found.literals.len() {
+            let Some(&id) = found.literals.get(at) else { return };
+            let begins = self.literals.get(id as usize).map(|literal| literal.begins.of(&self.begins));
+            for begin in begins.unwrap_or_default() {
+                if begin.second == NO_PART || found.stands(begin.second) {
+                    found.begin(begin.phrase, id);
+                }
+            }
+        }
     }
 
     /// Keeps a literal, unless a word goes on beyond its end.
@@ -222,42 +243,54 @@ impl Compiled {
         found.hit(id, literal, &self.numbers, start, end);
     }
 
-    fn phrases(&self, view: &View, source: &Source<'_>, found: &mut Found) {
-        for index in 0..found.hits.len() {
-            let Some(&hit) = found.hits.get(index) else { return };
-            let Some(literal) = self.literals.get(hit.literal as usize) else { continue };
-            let identifier = OnceCell::new();
-            for begin in literal.begins.of(&self.begins) {
-                if begin.second != NO_PART && !found.stands(begin.second) {
-                    continue;
-                }
-                // Of several beginnings the literal that was named first counts, then the first in the text.
-                if found.whole(begin.phrase).is_some_and(|whole| whole.literal <= hit.literal) {
-                    continue;
-                }
-                let later = self
-                    .phrases
-                    .get(begin.phrase as usize)
-                    .copied()
-                    .map(|parts: Slice| parts.of(&self.parts));
-                let later = later.unwrap_or_default();
-                let start = hit.start as usize;
-                let own = (start, hit.end as usize);
+    /// Where a phrase stands in the text.
+    pub(crate) fn phrase(
+        &self,
+        id: u32,
+        (view, source): (&View, &Source<'_>),
+        found: &Found,
+    ) -> Option<(usize, usize)> {
+        let begun = found.begun.get(found.at.get(id)? as usize)?;
+        if matches!(begun.whole.get(), Whole::Unknown) {
+            let span = self.find(begun, view, source, found);
+            begun.whole.set(span.map_or(Whole::Absent, |(start, end)| Whole::At(start, end)));
+        }
+        match begun.whole.get() {
+            Whole::At(start, end) => Some((start as usize, end as usize)),
+            Whole::Absent | Whole::Unknown => None,
+        }
+    }
+
+    fn find(&self, begun: &Begun, view: &View, source: &Source<'_>, found: &Found) -> Option<(u32, u32)> {
+        let later = self.phrases.get(begun.phrase as usize).map(|parts| parts.of(&self.parts))?;
+        let mut best: Option<(u32, (u32, u32))> = None;
+        let mut next = begun.last;
+        while let Some(&(id, before)) = found.begins.get(next as usize) {
+            next = before;
+            // Of several beginnings the literal that was named first counts, then the first in the text.
+            if best.is_some_and(|(other, _)| other < id) {
+                continue;
+            }
+            let mut hit = found.first(id);
+            while let Some(Hit { start, end, .. }) = hit {
+                hit = hit.and_then(|hit| found.next(hit));
+                let is_word = || self.literals.get(id as usize).is_some_and(|literal| literal.spaced);
                 if later.is_empty()
-                    && literal.spaced
-                    && *identifier.get_or_init(|| is_identifier(view, source, own))
+                    && is_word()
+                    && is_identifier(view, source, (start as usize, end as usize))
                 {
                     continue;
                 }
                 let mut steps = MOST_STEPS;
-                let end = self.rest_of(later, found, hit.end, view.bytes(), &mut steps);
-                found.steps += u64::from(MOST_STEPS - steps) + 1;
+                let end = self.rest_of(later, found, end, view.bytes(), &mut steps);
+                found.steps.update(|before| before + u64::from(MOST_STEPS - steps) + 1);
                 if let Some(end) = end {
-                    let span = (start, end as usize);
-                    found.keep(Whole { phrase: begin.phrase, literal: hit.literal, span });
+                    best = Some((id, (start, end)));
+                    break;
                 }
             }
         }
+        best.map(|(_, span)| span)
     }
 
     /// Where the phrase ends whose later parts are still to come, if they follow within their gaps.

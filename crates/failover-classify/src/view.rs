@@ -88,6 +88,11 @@ impl View {
         body as usize + (at - text as usize)
     }
 
+    /// Finds where offsets came from that are asked for one after the other.
+    pub(crate) fn walk(&self) -> Origins<'_> {
+        Origins { anchors: &self.anchors, index: 0 }
+    }
+
     /// Where in the body a span of the text came from.
     pub(crate) fn origins(&self, (start, end): (usize, usize)) -> (usize, usize) {
         let last = end.saturating_sub(1).max(start);
@@ -337,6 +342,31 @@ impl View {
             self.space(base + end);
         }
         end
+    }
+}
+
+/// The way back to the body, for offsets that hardly ever lie further in front than the last one.
+pub(crate) struct Origins<'v> {
+    anchors: &'v [(u32, u32)],
+    /// Of the first anchor behind the last offset.
+    index: usize,
+}
+
+impl Origins<'_> {
+    /// [`View::origin`].
+    #[inline]
+    pub(crate) fn origin(&mut self, at: usize) -> usize {
+        while self.anchors.get(self.index).is_some_and(|&(text, _)| text as usize <= at) {
+            self.index += 1;
+        }
+        loop {
+            let Some(before) = self.index.checked_sub(1) else { return at };
+            let (text, body) = self.anchors.get(before).copied().unwrap_or_default();
+            if text as usize <= at {
+                return body as usize + (at - text as usize);
+            }
+            self.index = before;
+        }
     }
 }
 

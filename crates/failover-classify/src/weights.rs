@@ -8,6 +8,7 @@
 
 use crate::reading::Reading;
 use failover_types::FailoverReason;
+use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
 /// A line that names the reasons, then lines of a term and its weight for each; [`BIAS`] stands for no term.
@@ -22,7 +23,8 @@ const SPLIT: usize = 48;
 const MOST: usize = 256;
 /// No more terms are taken from the table; a bit each says whether a term was met.
 const LONGEST: usize = 16_384;
-const REASONS: usize = FailoverReason::ALL.len();
+/// The table has no more columns; a test proves it.
+const COLUMNS: usize = 16;
 /// No sum leads by so much.
 const NEVER: i32 = 1000;
 
@@ -65,64 +67,114 @@ const FEWEST: i32 = 2;
 /// And fewer than these must lead as much as these: three words that lean are no evidence.
 const FULL: i32 = 8;
 
-struct Term {
-    text: &'static str,
-    /// Read when a text holds the term: few do, and reading them all takes milliseconds.
-    weights: &'static str,
-}
+/// What a term, or every text, weighs for each reason.
+type Weights = [i8; COLUMNS];
 
 struct Table {
     /// The columns.
     reasons: Vec<FailoverReason>,
-    /// In the order of their texts.
-    terms: Vec<Term>,
-    bias: [i8; REASONS],
+    /// Terms, each with its place in `weights`.
+    terms: FxHashMap<&'static str, u16>,
+    weights: Vec<Weights>,
+    bias: Weights,
 }
 
 static WEIGHTS: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
+
+/// Reads the table, so that no text has to wait for it.
+pub(crate) fn prepare() {
+    LazyLock::force(&WEIGHTS);
+}
 
 impl Table {
     /// A line that cannot be read is left out; a test proves that there is none.
     fn read(table: &'static str) -> Self {
         let mut lines = table.lines().filter(|line| !line.starts_with('#'));
         let columns = lines.next().unwrap_or_default().split(' ');
-        let reasons = columns.map_while(|name| name.parse().ok()).take(REASONS).collect();
-        let mut terms: Vec<Term> = lines.filter_map(Term::read).collect();
-        // Sorted as it is written, so this only looks.
-        terms.sort_unstable_by_key(|term| term.text);
-        let at = terms.binary_search_by_key(&BIAS, |term| term.text);
-        let bias = at.map_or([0; REASONS], |at| terms.remove(at).weights());
-        terms.truncate(LONGEST);
-        Self { reasons, terms, bias }
+        let reasons = columns.map_while(|name| name.parse().ok()).take(COLUMNS).collect();
+        let mut known =
+            Self { reasons, terms: FxHashMap::default(), weights: Vec::new(), bias: [0; COLUMNS] };
+        // A line is some fifty bytes.
+        let count = (table.len() / 40).min(LONGEST);
+        known.terms.reserve(count);
+        known.weights.reserve(count);
+        for (term, cells) in lines.filter_map(|line| line.split_once('\t')) {
+            let weights = weights(cells);
+            if term == BIAS {
+                known.bias = weights;
+            } else if let Some(index) =
+                u16::try_from(known.weights.len()).ok().filter(|index| usize::from(*index) < LONGEST)
+            {
+                known.terms.insert(term, index);
+                known.weights.push(weights);
+            }
+        }
+        known
     }
 
-    fn find(&self, term: &str) -> Option<(usize, &Term)> {
-        let at = self.terms.binary_search_by_key(&term, |known| known.text).ok()?;
-        self.terms.get(at).map(|term| (at, term))
+    fn find(&self, term: &str) -> Option<(u16, &Weights)> {
+        let index = *self.terms.get(term)?;
+        self.weights.get(usize::from(index)).map(|weights| (index, weights))
     }
 }
 
-impl Term {
-    fn read(line: &'static str) -> Option<Self> {
-        line.split_once('\t').map(|(text, weights)| Self { text, weights })
+/// One for each column.
+fn weights(cells: &str) -> Weights {
+    let (mut weights, mut column, mut sign) = ([0_i8; COLUMNS], 0, 1);
+    // By hand: `parse` would take longer than all the rest of reading the table.
+    for byte in cells.bytes() {
+        match (byte, weights.get_mut(column)) {
+            (b' ', _) => (column, sign) = (column + 1, 1),
+            (b'-', _) => sign = -1,
+            (b'0'..=b'9', Some(weight)) => {
+                let digit = i8::try_from(byte - b'0').unwrap_or_default();
+                *weight = weight.wrapping_mul(10).wrapping_add(sign * digit);
+            }
+            _ => {}
+        }
+    }
+    weights
+}
+
+/// The terms of the table that stand in a text, each once, in the order of the text.
+struct Met {
+    /// Of each term of the table a bit.
+    is_in: [u64; LONGEST / 64],
+    /// Twice the most, for a code has terms of its own.
+    terms: [(u16, Span); 2 * MOST],
+    count: usize,
+}
+
+/// Where a term stands in the view; `None` if it stands in the signal's code.
+type Span = Option<(u32, u32)>;
+
+impl Met {
+    /// Keeps a term, unless it was met before.
+    fn is_new(&mut self, index: u16, span: Option<(usize, usize)>) -> bool {
+        let (place, bit) = (usize::from(index) / 64, 1 << (index % 64));
+        let (Some(bits), Some(term)) = (self.is_in.get_mut(place), self.terms.get_mut(self.count)) else {
+            return false;
+        };
+        if *bits & bit != 0 {
+            return false;
+        }
+        *bits |= bit;
+        let short = |at: usize| u32::try_from(at).ok();
+        *term = (index, span.and_then(|(start, end)| short(start).zip(short(end))));
+        self.count += 1;
+        true
     }
 
-    /// One for each column.
-    fn weights(&self) -> [i8; REASONS] {
-        let (mut weights, mut column, mut sign) = ([0_i8; REASONS], 0, 1);
-        // By hand: `parse` would take longer than all the rest of weighing.
-        for byte in self.weights.bytes() {
-            match (byte, weights.get_mut(column)) {
-                (b' ', _) => (column, sign) = (column + 1, 1),
-                (b'-', _) => sign = -1,
-                (b'0'..=b'9', Some(weight)) => {
-                    let digit = i8::try_from(byte - b'0').unwrap_or_default();
-                    *weight = weight.wrapping_mul(10).wrapping_add(sign * digit);
-                }
-                _ => {}
+    /// Where the first of those stands that say most for a reason.
+    fn strongest(&self, column: usize) -> Option<(usize, usize)> {
+        let mut strongest = (0, None);
+        for (index, span) in self.terms.iter().take(self.count) {
+            let weight = WEIGHTS.weights.get(usize::from(*index)).and_then(|weights| weights.get(column));
+            if let Some(weight) = weight.filter(|weight| **weight > strongest.0) {
+                strongest = (*weight, *span);
             }
         }
-        weights
+        strongest.1.map(|(start, end)| (start as usize, end as usize))
     }
 }
 
@@ -147,23 +199,14 @@ impl Reading<'_> {
             return None;
         }
         let mut sums = WEIGHTS.bias.map(i32::from);
-        let mut strongest = [(0, None); REASONS];
-        let mut met = [0_u64; LONGEST / 64];
-        let mut count = 0_i32;
+        let mut met = Met { is_in: [0; LONGEST / 64], terms: [(0, None); 2 * MOST], count: 0 };
         self.terms(|term, span| {
-            let Some((index, known)) = WEIGHTS.find(term) else { return };
-            let Some(bits) = met.get_mut(index / 64).filter(|bits| **bits & 1 << (index % 64) == 0) else {
-                return;
-            };
-            *bits |= 1 << (index % 64);
-            count += 1;
-            for ((sum, best), weight) in sums.iter_mut().zip(&mut strongest).zip(known.weights()) {
-                *sum += i32::from(weight);
-                if weight > best.0 {
-                    *best = (weight, span);
-                }
+            let Some((index, weights)) = WEIGHTS.find(term) else { return };
+            if met.is_new(index, span) {
+                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += i32::from(*weight));
             }
         });
+        let count = i32::try_from(met.count).unwrap_or(i32::MAX);
         let (mut first, mut second) = (None::<(i32, usize)>, None::<i32>);
         for (column, (reason, sum)) in WEIGHTS.reasons.iter().zip(sums).enumerate() {
             match first {
@@ -180,8 +223,8 @@ impl Reading<'_> {
         let reason = *WEIGHTS.reasons.get(column)?;
         let (lead, wanted) = (best - second?, wanted(self.status, reason));
         let leads = count >= FEWEST && lead * lead >= wanted * wanted * (count.max(FULL) + 1);
-        let span = strongest.get(column).and_then(|(_, span)| *span);
-        (leads && reason != FailoverReason::Unclassified).then_some(Weighed { reason, span })
+        (leads && reason != FailoverReason::Unclassified)
+            .then(|| Weighed { reason, span: met.strongest(column) })
     }
 
     /// The words that say most for a reason, in words: what a person is told.
@@ -190,11 +233,14 @@ impl Reading<'_> {
         let Some(column) = WEIGHTS.reasons.iter().position(|known| *known == reason) else {
             return String::new();
         };
-        let mut said: Vec<(i8, &str)> = Vec::new();
+        let mut said: Vec<(i8, String)> = Vec::new();
         self.terms(|term, _| {
-            let weight =
-                WEIGHTS.find(term).and_then(|(_, known)| Some((*known.weights().get(column)?, known.text)));
-            said.extend(weight.filter(|weight| weight.0 > 0 && !said.contains(weight)));
+            let weight = WEIGHTS.find(term).and_then(|(_, weights)| weights.get(column)).copied();
+            if let Some(weight) = weight.filter(|weight| *weight > 0)
+                && !said.iter().any(|(_, known)| known == term)
+            {
+                said.push((weight, term.to_owned()));
+            }
         });
         said.sort_unstable_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         let told: Vec<String> =
@@ -210,29 +256,31 @@ impl Reading<'_> {
             each(lower.as_str(), upper, |term, _| found(term, None));
         }
         let view = self.view();
+        let mut origins = view.walk();
         let upper =
-            |at: usize| self.source.byte(view.origin(at)).is_some_and(|byte| byte.is_ascii_uppercase());
+            |at: usize| self.source.byte(origins.origin(at)).is_some_and(|byte| byte.is_ascii_uppercase());
         let text = std::str::from_utf8(view.bytes()).unwrap_or_default();
         each(text, upper, |term, span| found(term, Some(span)));
     }
 }
 
 /// Finds the terms of a text: the front of each word, and pairs of chars of scripts that write no spaces. `upper` says
-/// whether a byte of the text was an upper-case letter before it was folded: `quotaExceeded` is two words.
-fn each(text: &str, upper: impl Fn(usize) -> bool, mut found: impl FnMut(&str, (usize, usize))) {
+/// whether a byte of the text was an upper-case letter before it was folded: `quotaExceeded` is two words. It is asked of
+/// places that hardly ever lie further in front than the last one.
+fn each(text: &str, mut upper: impl FnMut(usize) -> bool, mut found: impl FnMut(&str, (usize, usize))) {
     let mut left = MOST;
     let mut is_in_pair = false;
-    let mut rest = text.char_indices().peekable();
-    while let Some((start, ch)) = rest.next() {
-        if left == 0 {
-            return;
-        }
-        if !ch.is_alphabetic() {
+    let mut at = 0;
+    while at < text.len() && left > 0 {
+        let start = at;
+        let Some(ch) = letter(text, at) else {
+            at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
             continue;
-        }
+        };
+        at += ch.len_utf8();
         if is_dense(ch) {
-            let next = rest.peek().filter(|(_, next)| is_dense(*next) && next.is_alphabetic());
-            let end = next.map_or(start + ch.len_utf8(), |(at, next)| at + next.len_utf8());
+            let next = letter(text, at).filter(|next| is_dense(*next));
+            let end = at + next.map_or(0, char::len_utf8);
             // The last char of a run was in a pair already.
             if next.is_some() || !is_in_pair {
                 left -= 1;
@@ -241,20 +289,36 @@ fn each(text: &str, upper: impl Fn(usize) -> bool, mut found: impl FnMut(&str, (
             is_in_pair = next.is_some();
             continue;
         }
-        let (mut end, mut count, mut stem) = (start + ch.len_utf8(), 1, start + ch.len_utf8());
-        while let Some((at, next)) = rest.next_if(|(at, next)| {
-            next.is_alphabetic() && !is_dense(*next) && (count >= SPLIT || !upper(*at) || upper(at - 1))
-        }) {
-            end = at + next.len_utf8();
+        let (mut count, mut stem) = (1, at);
+        let mut was_upper = None;
+        while let Some(next) = letter(text, at).filter(|next| !is_dense(*next)) {
+            if count < SPLIT {
+                let is_upper = upper(at);
+                if is_upper && !was_upper.unwrap_or_else(|| upper(at - 1)) {
+                    break;
+                }
+                // Of other letters the last byte is asked, as it stands.
+                was_upper = next.is_ascii().then_some(is_upper);
+            }
+            at += next.len_utf8();
             count += 1;
             if count <= STEM {
-                stem = end;
+                stem = at;
             }
         }
         if count > 1 {
             left -= 1;
-            found(text.get(start..stem).unwrap_or_default(), (start, end));
+            found(text.get(start..stem).unwrap_or_default(), (start, at));
         }
+    }
+}
+
+/// The letter that stands at a place, if one does.
+#[inline]
+fn letter(text: &str, at: usize) -> Option<char> {
+    match text.as_bytes().get(at)? {
+        byte if byte.is_ascii() => Some(char::from(*byte)).filter(char::is_ascii_alphabetic),
+        _ => text.get(at..)?.chars().next().filter(|ch| ch.is_alphabetic()),
     }
 }
 
@@ -273,15 +337,14 @@ mod tests {
     fn every_line_of_the_table_is_read() {
         let lines: Vec<&str> = TABLE.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(WEIGHTS.reasons.len(), lines[0].split(' ').count());
-        // The names of the reasons and the bias are lines, too.
+        // The names of the reasons and the bias are lines, too. A term that stood twice would be counted once.
         assert_eq!(WEIGHTS.terms.len(), lines.len() - 2);
         assert!(WEIGHTS.terms.len() < LONGEST, "terms beyond {LONGEST} are left out");
-        assert!(WEIGHTS.terms.is_sorted_by(|left, right| left.text < right.text), "a term stands twice");
-        let columns = |line: &&str| line.split_once('\t').map(|(_, cells)| cells.split(' ').count());
-        assert!(lines[1..].iter().all(|line| columns(line) == Some(WEIGHTS.reasons.len())));
-        for term in &WEIGHTS.terms {
-            let parsed: Vec<i8> = term.weights.split(' ').map(|number| number.parse().unwrap()).collect();
-            assert_eq!(term.weights()[..parsed.len()], parsed, "{}", term.text);
+        for line in &lines[1..] {
+            let (term, cells) = line.split_once('\t').unwrap();
+            let parsed: Vec<i8> = cells.split(' ').map(|number| number.parse().unwrap()).collect();
+            let read = WEIGHTS.find(term).map_or(&WEIGHTS.bias, |(_, weights)| weights);
+            assert_eq!(read[..WEIGHTS.reasons.len()], parsed, "{term}");
         }
     }
 

@@ -60,12 +60,22 @@ pub(crate) struct Part {
     pub(crate) choices: Slice,
 }
 
+/// A phrase: the literals that it begins with in [`Compiled::choices`], those that were named first in front, and its
+/// later parts in [`Compiled::parts`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Phrase {
+    pub(crate) first: Slice,
+    pub(crate) later: Slice,
+}
+
 /// A phrase that begins with a literal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
     pub(crate) phrase: u32,
     /// The number of its second part; [`NO_PART`] if it has none.
     pub(crate) second: u32,
+    /// Rows that may win because of it, in [`Compiled::rows_of_phrases`].
+    pub(crate) rows: Slice,
 }
 
 /// Of a phrase that is a literal only.
@@ -85,7 +95,6 @@ pub(crate) struct Row {
 /// What is known of a literal. Small, for there are thousands, and a text touches a few.
 #[derive(Clone, Debug)]
 pub(crate) struct Literal {
-    pub(crate) len: u32,
     /// No word may go on beyond its end.
     pub(crate) closed_right: bool,
     /// It holds a space.
@@ -104,8 +113,7 @@ pub(crate) struct Literal {
 pub(crate) struct Compiled {
     /// In order of precedence.
     pub(crate) rows: Vec<Row>,
-    /// Of each phrase: its parts but for the first, in [`Compiled::parts`].
-    pub(crate) phrases: Vec<Slice>,
+    pub(crate) phrases: Vec<Phrase>,
     pub(crate) parts: Vec<Part>,
     pub(crate) choices: Vec<u32>,
     pub(crate) literals: Vec<Literal>,
@@ -115,11 +123,11 @@ pub(crate) struct Compiled {
     pub(crate) numbers: Vec<u32>,
     /// How many numbered parts there are.
     pub(crate) part_count: usize,
-    /// Of each phrase: rows that may win because of it.
-    pub(crate) rows_of_phrase: Vec<Vec<u32>>,
+    pub(crate) rows_of_phrases: Vec<u32>,
     pub(crate) codes: Codes,
-    /// Of each code: rows that may win because of it.
-    pub(crate) rows_of_code: Vec<Vec<u32>>,
+    /// Of each code: rows that may win because of it, in [`Compiled::rows_of_codes`].
+    pub(crate) rows_of_code: Vec<Slice>,
+    pub(crate) rows_of_codes: Vec<u32>,
     /// Rows that name neither phrase nor code, a bit each.
     pub(crate) always: Vec<u64>,
     pub(crate) automaton: Automaton,
@@ -244,7 +252,7 @@ struct Pool {
     /// Literals by a hash of what they are; where two have one, the later is found under the next number.
     ids: FxHashMap<u64, u32>,
     parser: phrase::Parser,
-    phrases: Vec<Slice>,
+    phrases: Vec<Phrase>,
     parts: Vec<Part>,
     choices: Vec<u32>,
     /// Literals, and the phrases that begin with them.
@@ -305,7 +313,6 @@ impl Pool {
     fn add(&mut self, text: &str, (open_left, open_right): (bool, bool), word: Option<Word>) -> u32 {
         let id = index(self.literals.len());
         self.literals.push(Literal {
-            len: index(text.len()),
             closed_right: !open_right
                 && text.bytes().next_back().is_some_and(|byte| byte.is_ascii_alphanumeric()),
             spaced: text.bytes().any(|byte| byte == b' '),
@@ -337,41 +344,44 @@ impl Pool {
         }
         let id = index(self.phrases.len());
         let from = index(self.parts.len());
-        let mut is_first = true;
+        let mut first = None;
         let mut parser = std::mem::take(&mut self.parser);
         parser.parse(text, |literals, reach| {
-            if std::mem::take(&mut is_first) {
-                for literal in literals {
-                    let literal = self.literal(&literal);
-                    self.firsts.push((literal, id));
-                }
-                return;
-            }
-            let literals: Vec<u32> = literals.map(|literal| self.literal(&literal)).collect();
+            let mut literals: Vec<u32> = literals.map(|literal| self.literal(&literal)).collect();
             let choices = index(self.choices.len());
+            if first.is_none() {
+                self.firsts.extend(literals.iter().map(|literal| (*literal, id)));
+                literals.sort_unstable();
+            }
             self.choices.extend_from_slice(&literals);
             let choices = Slice(choices, index(self.choices.len()));
+            if first.is_none() {
+                first = Some(choices);
+                return;
+            }
             let fresh = index(self.part_numbers.len());
             let number = *self.part_numbers.entry(literals).or_insert(fresh);
             self.parts.push(Part { number, reach, choices });
         })?;
         self.parser = parser;
-        self.phrases.push(Slice(from, index(self.parts.len())));
+        let first = first.unwrap_or_default();
+        self.phrases.push(Phrase { first, later: Slice(from, index(self.parts.len())) });
         self.phrase_ids.insert(text, id);
         Ok(id)
     }
 
     /// The phrases by the literal that they begin with; literals learn their place.
-    fn begins(&mut self) -> Vec<Begin> {
+    fn begins(&mut self, rows: &[Slice]) -> Vec<Begin> {
         let (places, list) = side_by_side(self.literals.len(), &self.firsts);
         for (literal, place) in self.literals.iter_mut().zip(places) {
             literal.begins = place;
         }
-        let second = |phrase: u32| {
-            let later = self.phrases.get(phrase as usize).map(|phrase| phrase.of(&self.parts));
-            later.and_then(<[Part]>::first).map_or(NO_PART, |part| part.number)
+        let begin = |phrase: u32| {
+            let later = self.phrases.get(phrase as usize).map(|phrase| phrase.later.of(&self.parts));
+            let second = later.and_then(<[Part]>::first).map_or(NO_PART, |part| part.number);
+            Begin { phrase, second, rows: rows.get(phrase as usize).copied().unwrap_or_default() }
         };
-        list.into_iter().map(|phrase| Begin { phrase, second: second(phrase) }).collect()
+        list.into_iter().map(begin).collect()
     }
 
     /// The numbers of parts by their choices; literals learn their place.
@@ -434,16 +444,28 @@ fn side_by_side(keys: usize, pairs: &[(u32, u32)]) -> (Vec<Slice>, Vec<u32>) {
     (places, values)
 }
 
+/// Sets the bit of a number.
+#[inline]
+pub(crate) fn mark(bits: &mut [u64], number: u32) {
+    if let Some(bits) = bits.get_mut(number as usize / 64) {
+        *bits |= 1 << (number % 64);
+    }
+}
+
 /// Long, and written as no prose is: with `_` or `.`, or in camel case.
 pub(crate) fn is_distinctive(code: &str) -> bool {
-    let shouting = code.len() >= 5 && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    code.len() >= 8 && !code.ends_with('*') && (humps(code) > 0 || code.contains(['_', '.'])) || shouting
+    let shouting = || code.len() >= 5 && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    code.len() >= 8 && !code.ends_with('*') && (is_joined(code) || humps(code) > 0) || shouting()
 }
 
 /// Whether a word of a text is written so. A single hump makes a name of a program's own: `rateLimit`.
 pub(crate) fn is_spelled(word: &str) -> bool {
-    let own = word.starts_with(|ch: char| ch.is_ascii_lowercase()) && !word.contains(['_', '.']);
-    is_distinctive(word) && (!own || humps(word) > 1)
+    let own = || word.starts_with(|ch: char| ch.is_ascii_lowercase()) && !is_joined(word);
+    is_distinctive(word) && (!own() || humps(word) > 1)
+}
+
+fn is_joined(word: &str) -> bool {
+    memchr::memchr2(b'_', b'.', word.as_bytes()).is_some()
 }
 
 /// How often a capital letter follows a small one.
@@ -479,30 +501,21 @@ impl Compiled {
             pool.add(text, (false, true), Some(word));
         }
         let automaton = Automaton::new(&pool.entries());
-        let begins = pool.begins();
         let numbers = pool.numbers();
-        let mut rows_of_phrase = vec![Vec::new(); pool.phrases.len()];
-        let mut rows_of_code = vec![Vec::new(); known.len()];
+        let (mut by_phrase, mut by_code) = (Vec::new(), Vec::new());
         let mut always = vec![0_u64; rows.len().div_ceil(64)];
-        for (id, row) in rows.iter().enumerate() {
-            let id = index(id);
+        for (id, row) in (0..).zip(&rows) {
             let triggers = if row.any.is_empty() { row.all.get(..1).unwrap_or_default() } else { &row.any };
-            let (lists, triggers) = if triggers.is_empty() {
-                (&mut rows_of_code, &*row.codes)
-            } else {
-                (&mut rows_of_phrase, triggers)
-            };
-            if triggers.is_empty()
-                && let Some(bits) = always.get_mut(id as usize / 64)
-            {
-                *bits |= 1 << (id % 64);
+            let (pairs, triggers) =
+                if triggers.is_empty() { (&mut by_code, &*row.codes) } else { (&mut by_phrase, triggers) };
+            if triggers.is_empty() {
+                mark(&mut always, id);
             }
-            for &trigger in triggers {
-                if let Some(list) = lists.get_mut(trigger as usize) {
-                    list.push(id);
-                }
-            }
+            pairs.extend(triggers.iter().map(|trigger| (*trigger, id)));
         }
+        let (rows_of_phrase, rows_of_phrases) = side_by_side(pool.phrases.len(), &by_phrase);
+        let (rows_of_code, rows_of_codes) = side_by_side(known.len(), &by_code);
+        let begins = pool.begins(&rows_of_phrase);
         Ok(Self {
             rows,
             phrases: pool.phrases,
@@ -512,9 +525,10 @@ impl Compiled {
             begins,
             numbers,
             part_count: pool.part_numbers.len(),
-            rows_of_phrase,
+            rows_of_phrases,
             codes: known,
             rows_of_code,
+            rows_of_codes,
             always,
             automaton,
         })

@@ -87,7 +87,7 @@ impl Classifier {
     #[doc(hidden)]
     pub fn bare_scan(&self, text: &[u8]) -> usize {
         let mut count = 0;
-        self.compiled.automaton.scan(text, |_, _| count += 1);
+        self.compiled.automaton.scan(text, |_, _, _| count += 1);
         count
     }
 

@@ -1,6 +1,6 @@
 //! One level of a signal, read: what rows are held against.
 
-use crate::compile::{Compiled, Row, is_spelled};
+use crate::compile::{Compiled, Row, is_spelled, mark};
 use crate::facts;
 use crate::fields::{self, Fields};
 use crate::lower::Lower;
@@ -25,8 +25,6 @@ pub(crate) struct Scratch {
     codes: Vec<u32>,
     /// The text without spaces, if it may be a complete answer.
     squeezed: Vec<u8>,
-    /// Rows that may hold, a bit each.
-    rows: Vec<u64>,
 }
 
 /// The code stands beside the body: in a header, or as the signal's own.
@@ -105,14 +103,14 @@ impl Reading<'_> {
 
     /// Bytes and matches looked at if every phrase is asked for: what a bound on work is held against.
     pub(crate) fn steps(&self) -> u64 {
-        self.scratch.found.begun().for_each(|id| _ = self.phrase(id));
+        (0..).zip(&self.compiled.phrases).for_each(|(id, _)| _ = self.phrase(id));
         let read = self.source.head.len() + self.source.tail.as_ref().map_or(0, |(_, text)| text.len());
         self.scratch.found.steps.get() + read as u64
     }
 
     /// Rows that may hold, in the order of precedence.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = usize> {
-        self.scratch.rows.iter().enumerate().flat_map(|(index, &bits)| {
+        self.scratch.found.rows.iter().enumerate().flat_map(|(index, &bits)| {
             let rest = |bits: u64| Some(bits).filter(|bits| *bits != 0);
             std::iter::successors(rest(bits), move |bits| rest(bits & (bits - 1)))
                 .map(move |bits| index * 64 + bits.trailing_zeros() as usize)
@@ -193,7 +191,10 @@ impl Compiled {
         facts::squeeze(scratch.view.bytes(), scratch.found.heard.answer, &mut scratch.squeezed);
         bare_codes(&source, scratch);
         self.mark_codes(&signal, scratch);
-        self.mark_rows(scratch);
+        for code in &scratch.codes {
+            let rows = self.rows_of_code.get(*code as usize).copied().unwrap_or_default();
+            rows.of(&self.rows_of_codes).iter().for_each(|row| mark(&mut scratch.found.rows, *row));
+        }
         let own = signal.code.and_then(|code| code.parse().ok()).filter(|code| (400..600).contains(code));
         // A relay's 5xx around the 4xx that it was answered with.
         let inner = |status| scratch.fields.status().filter(|inner| *inner < 500).unwrap_or(status);
@@ -240,17 +241,6 @@ impl Compiled {
         for (index, ((value, _), found_at)) in scratch.fields.codes().zip(FIRST_FIELD..).enumerate() {
             if !scratch.fields.codes().take(index).any(|(earlier, _)| earlier == value) {
                 mark(value, found_at);
-            }
-        }
-    }
-
-    fn mark_rows(&self, scratch: &mut Scratch) {
-        scratch.rows.clone_from(&self.always);
-        let by_phrase = scratch.found.begun().filter_map(|id| self.rows_of_phrase.get(id as usize));
-        let by_code = scratch.codes.iter().filter_map(|id| self.rows_of_code.get(*id as usize));
-        for &row in by_phrase.chain(by_code).flatten() {
-            if let Some(bits) = scratch.rows.get_mut(row as usize / 64) {
-                *bits |= 1 << (row % 64);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! One pass of the automaton over the text, and the phrases that its literals make up.
 
-use crate::compile::{Compiled, Literal, NO_PART, Part, index};
+use crate::compile::{Compiled, Literal, NO_PART, Part, index, mark};
 use crate::source::Source;
 use crate::view::View;
 use crate::words::Heard;
@@ -32,18 +32,10 @@ struct Chain {
     count: u8,
 }
 
-/// A phrase of which the beginning stands in the text.
-#[derive(Clone, Debug)]
-struct Begun {
-    phrase: u32,
-    /// The last of its beginnings in [`Found::begins`].
-    last: u32,
-    whole: Cell<Whole>,
-}
-
-/// Whether a phrase stands in the text. Found out when a row asks for it: most rows are never asked.
-#[derive(Clone, Copy, Debug)]
+/// Whether a phrase stands in the text whose beginning does. Found out when a row asks for it: most rows are never asked.
+#[derive(Clone, Copy, Debug, Default)]
 enum Whole {
+    #[default]
     Unknown,
     Absent,
     At(u32, u32),
@@ -63,7 +55,7 @@ impl<T> Default for Places<T> {
     }
 }
 
-impl<T: Copy + Default> Places<T> {
+impl<T: Clone + Default> Places<T> {
     /// Empties all, and sees to it that there are so many.
     fn clear(&mut self, count: usize) {
         if self.now == u32::MAX {
@@ -77,8 +69,8 @@ impl<T: Copy + Default> Places<T> {
     }
 
     #[inline]
-    fn get(&self, index: u32) -> Option<T> {
-        self.places.get(index as usize).filter(|(filled, _)| *filled == self.now).map(|(_, value)| *value)
+    fn get(&self, index: u32) -> Option<&T> {
+        self.places.get(index as usize).filter(|(filled, _)| *filled == self.now).map(|(_, value)| value)
     }
 
     #[inline]
@@ -108,11 +100,10 @@ pub(crate) struct Found {
     chains: Places<Chain>,
     /// The literals that were found, each once.
     literals: Vec<u32>,
-    begun: Vec<Begun>,
-    /// Literals that phrases begin with, each with the next one of the same phrase.
-    begins: Vec<(u32, u32)>,
-    /// Of each phrase of which the beginning stands in the text: its index in `begun`.
-    at: Places<u32>,
+    /// Of each phrase that may stand in the text: what it begins with does, and a choice of its second part.
+    wholes: Places<Cell<Whole>>,
+    /// Rows that may hold, a bit each.
+    pub(crate) rows: Vec<u64>,
     /// Numbers of parts of which a choice stands in the text.
     parts: Places<()>,
     /// Of the hits: codes.
@@ -127,10 +118,9 @@ impl Found {
     fn clear(&mut self, compiled: &Compiled) {
         self.hits.clear();
         self.literals.clear();
-        self.begun.clear();
-        self.begins.clear();
         self.chains.clear(compiled.literals.len());
-        self.at.clear(compiled.phrases.len());
+        self.wholes.clear(compiled.phrases.len());
+        self.rows.clone_from(&compiled.always);
         self.parts.clear(compiled.part_count);
         self.codes.clear();
         self.heard.clear();
@@ -140,26 +130,6 @@ impl Found {
     /// Bytes of memory held that depend on the text.
     pub(crate) fn memory(&self) -> usize {
         self.hits.capacity() * size_of::<Hit>()
-    }
-
-    /// The phrases that may stand in the text: what they begin with does, and a choice of their second part.
-    pub(crate) fn begun(&self) -> impl Iterator<Item = u32> {
-        self.begun.iter().map(|begun| begun.phrase)
-    }
-
-    fn begin(&mut self, phrase: u32, literal: u32) {
-        let begin = index(self.begins.len());
-        match self.at.get(phrase).and_then(|at| self.begun.get_mut(at as usize)) {
-            Some(begun) => {
-                self.begins.push((literal, begun.last));
-                begun.last = begin;
-            }
-            None => {
-                self.begins.push((literal, NO_HIT));
-                self.at.set(phrase, index(self.begun.len()));
-                self.begun.push(Begun { phrase, last: begin, whole: Cell::new(Whole::Unknown) });
-            }
-        }
     }
 
     /// Keeps a hit, unless there are many of its literal.
@@ -210,37 +180,34 @@ impl Found {
 }
 
 impl Compiled {
-    /// Finds every literal of the text, and the phrases that may begin with them.
+    /// Finds every literal of the text, the phrases that may begin with them, and the rows that may hold because of those.
     pub(crate) fn scan(&self, view: &View, found: &mut Found) {
         found.clear(self);
         let text = view.bytes();
-        let walked = self.automaton.scan(text, |id, end| self.take(id, end, text, found));
+        let walked = self.automaton.scan(text, |id, start, end| self.take(id, start, end, text, found));
         found.steps.set(walked);
-        for at in 0..found.literals.len() {
-            let Some(&id) = found.literals.get(at) else { return };
-            let begins = self.literals.get(id as usize).map(|literal| literal.begins.of(&self.begins));
-            for begin in begins.unwrap_or_default() {
-                if begin.second == NO_PART || found.stands(begin.second) {
-                    found.begin(begin.phrase, id);
-                }
+        let Found { literals, parts, wholes, rows, .. } = found;
+        let literals = literals.iter().filter_map(|id| self.literals.get(*id as usize));
+        for begin in literals.flat_map(|literal| literal.begins.of(&self.begins)) {
+            if begin.second == NO_PART || parts.get(begin.second).is_some() {
+                wholes.set(begin.phrase, Cell::new(Whole::Unknown));
+                begin.rows.of(&self.rows_of_phrases).iter().for_each(|row| mark(rows, *row));
             }
         }
     }
 
     /// Keeps a literal, unless a word goes on beyond its end.
     #[inline]
-    fn take(&self, id: u32, end: usize, text: &[u8], found: &mut Found) {
+    fn take(&self, id: u32, start: usize, end: usize, text: &[u8], found: &mut Found) {
         let Some(literal) = self.literals.get(id as usize) else { return };
         if literal.closed_right && text.get(end).is_some_and(u8::is_ascii_alphanumeric) {
             return;
         }
-        let start = end - literal.len as usize;
         if let Some(word) = literal.word {
             found.heard.hear(word, start, end, text);
             return;
         }
-        let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end)) else { return };
-        found.hit(id, literal, &self.numbers, start, end);
+        found.hit(id, literal, &self.numbers, index(start), index(end));
     }
 
     /// Where a phrase stands in the text.
@@ -250,47 +217,40 @@ impl Compiled {
         (view, source): (&View, &Source<'_>),
         found: &Found,
     ) -> Option<(usize, usize)> {
-        let begun = found.begun.get(found.at.get(id)? as usize)?;
-        if matches!(begun.whole.get(), Whole::Unknown) {
-            let span = self.find(begun, view, source, found);
-            begun.whole.set(span.map_or(Whole::Absent, |(start, end)| Whole::At(start, end)));
+        let whole = found.wholes.get(id)?;
+        if matches!(whole.get(), Whole::Unknown) {
+            let span = self.find(id, view, source, found);
+            whole.set(span.map_or(Whole::Absent, |(start, end)| Whole::At(start, end)));
         }
-        match begun.whole.get() {
+        match whole.get() {
             Whole::At(start, end) => Some((start as usize, end as usize)),
             Whole::Absent | Whole::Unknown => None,
         }
     }
 
-    fn find(&self, begun: &Begun, view: &View, source: &Source<'_>, found: &Found) -> Option<(u32, u32)> {
-        let later = self.phrases.get(begun.phrase as usize).map(|parts| parts.of(&self.parts))?;
-        let mut best: Option<(u32, (u32, u32))> = None;
-        let mut next = begun.last;
-        while let Some(&(id, before)) = found.begins.get(next as usize) {
-            next = before;
-            // Of several beginnings the literal that was named first counts, then the first in the text.
-            if best.is_some_and(|(other, _)| other < id) {
-                continue;
-            }
-            let mut hit = found.first(id);
-            while let Some(Hit { start, end, .. }) = hit {
-                hit = hit.and_then(|hit| found.next(hit));
-                let is_word = || self.literals.get(id as usize).is_some_and(|literal| literal.spaced);
+    fn find(&self, id: u32, view: &View, source: &Source<'_>, found: &Found) -> Option<(u32, u32)> {
+        let phrase = self.phrases.get(id as usize)?;
+        let later = phrase.later.of(&self.parts);
+        // Of several beginnings the literal that was named first counts, then the first in the text.
+        for &id in phrase.first.of(&self.choices) {
+            let mut next = found.first(id);
+            while let Some(hit) = next {
+                next = found.next(hit);
                 if later.is_empty()
-                    && is_word()
-                    && is_identifier(view, source, (start as usize, end as usize))
+                    && self.literals.get(id as usize).is_some_and(|literal| literal.spaced)
+                    && is_identifier(view, source, (hit.start as usize, hit.end as usize))
                 {
                     continue;
                 }
                 let mut steps = MOST_STEPS;
-                let end = self.rest_of(later, found, end, view.bytes(), &mut steps);
+                let end = self.rest_of(later, found, hit.end, view.bytes(), &mut steps);
                 found.steps.update(|before| before + u64::from(MOST_STEPS - steps) + 1);
                 if let Some(end) = end {
-                    best = Some((id, (start, end)));
-                    break;
+                    return Some((hit.start, end));
                 }
             }
         }
-        best.map(|(_, span)| span)
+        None
     }
 
     /// Where the phrase ends whose later parts are still to come, if they follow within their gaps.

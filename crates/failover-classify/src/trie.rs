@@ -33,6 +33,8 @@ const WALK_INSIDE: u8 = 2;
 const WORD: u8 = 4;
 /// The first place of a byte inside of a word in [`Automaton::steps`].
 const INSIDE: usize = 256;
+/// From [`WORD`] to [`INSIDE`]. So told, no place lies beyond the table.
+const TO_INSIDE: u32 = 6;
 
 impl Automaton {
     pub(crate) fn new(entries: &[Entry<'_>]) -> Self {
@@ -65,49 +67,85 @@ impl Automaton {
         self.words.literals()
     }
 
-    /// Tells `found` of each literal and its end, by the place where it begins; gives back the number of steps.
+    /// Tells `found` of each literal and of its ends, by the place where it begins; gives back the number of steps.
     #[inline]
-    pub(crate) fn scan(&self, text: &[u8], mut found: impl FnMut(u32, usize)) -> u64 {
+    pub(crate) fn scan(&self, text: &[u8], mut found: impl FnMut(u32, usize, usize)) -> u64 {
         let mut count = text.len() as u64;
-        let mut inside = 0;
-        for (at, &byte) in text.iter().enumerate() {
+        let (mut at, mut inside) = (0, 0);
+        while let Some(&byte) = text.get(at) {
             let step = self.steps.get(inside + usize::from(byte)).copied().unwrap_or_default();
-            if step & WALK_WORDS != 0 {
-                count += self.words.walk(text, at, &mut found);
-            } else if step & WALK_INSIDE != 0 {
-                count += self.inside.walk(text, at, &mut found);
+            inside = usize::from(step & WORD) << TO_INSIDE;
+            if step & (WALK_WORDS | WALK_INSIDE) != 0 {
+                let tree = if step & WALK_WORDS != 0 { &self.words } else { &self.inside };
+                count += tree.walk(text, at, &mut found);
             }
-            inside = if step & WORD != 0 { INSIDE } else { 0 };
+            at += 1;
         }
         count
     }
 }
 
-/// A byte that leads from a fork, the edge behind it, and the fork at its end.
+/// What leads from one fork to the next.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
-    /// The child that a byte leads to stands so many edges behind this place in [`Tree::edges`].
-    base: u32,
-    /// What follows the first byte: where it stands in [`Tree::labels`], and how long it is.
-    label: u32,
+    /// The first bytes of it, the very first lowest, and by how much they are shifted to leave out what is not of it.
+    front: u64,
+    shift: u8,
+    /// How long it is; where more than [`FRONT`], the whole stands in [`Tree::labels`].
     len: u8,
     /// How many literals end here, and where they stand in [`Tree::ends`].
     ends: u8,
     end: u32,
-    /// The first byte; [`VACANT`] if there is no edge at this place.
-    byte: u16,
+    label: u32,
+    /// The child that a byte leads to stands so many edges behind this place in [`Tree::edges`].
+    base: u32,
 }
 
-/// No byte.
-const VACANT: u16 = 256;
+/// So many bytes are compared at once.
+const FRONT: usize = 8;
 /// Of a place that nothing leads on from: beyond all edges.
 const NOWHERE: u32 = u32::MAX;
-const NO_EDGE: Edge = Edge { base: NOWHERE, label: 0, len: 0, ends: 0, end: 0, byte: VACANT };
+/// A place without an edge: such bytes stand in no text.
+const NO_EDGE: Edge = Edge { front: u64::MAX, shift: 0, len: 0, ends: 0, end: 0, label: 0, base: NOWHERE };
+
+impl Edge {
+    /// The same edge with these bytes.
+    fn of(self, bytes: &[u8]) -> Self {
+        let len = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
+        Self { front: front(bytes, 0), shift: 64 - 8 * len.min(FRONT as u8), len, ..self }
+    }
+
+    fn is_vacant(&self) -> bool {
+        self.front == u64::MAX
+    }
+}
+
+/// The bytes of a text from a place on, the first lowest; behind its end there is nothing but zeros.
+#[inline]
+fn front(text: &[u8], at: usize) -> u64 {
+    match text.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => last(text.get(at..).unwrap_or_default()),
+    }
+}
+
+#[cold]
+fn last(rest: &[u8]) -> u64 {
+    let mut bytes = [0; FRONT];
+    bytes.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+    u64::from_le_bytes(bytes)
+}
 
 /// A tree of bytes whose forks share one table: the child that a byte leads to stands that far behind the fork's own
-/// place, and is its child if it bears that byte. No two forks have one place.
+/// place, and is its child if it bears that byte. No two forks have one place. What begins with the same two bytes
+/// begins with one edge: near its root the tree forks at every byte, and most walks end there. (Where the first byte is a
+/// literal, that is its edge, whatever follows.)
 #[derive(Debug, Default)]
 struct Tree {
+    /// By two bytes, the first one lowest: their edge in `roots`.
+    pairs: Vec<u16>,
+    /// The first of them leads nowhere.
+    roots: Vec<Edge>,
     edges: Vec<Edge>,
     /// The literals, one after the other.
     labels: Vec<u8>,
@@ -115,39 +153,78 @@ struct Tree {
     ends: Vec<u32>,
 }
 
+/// Of how many literals that share their first bytes what is left to grow, from which byte on, and at which edge.
+type Rest<'s, 't> = Vec<(&'s [Sorted<'t>], usize, usize)>;
+
 impl Tree {
-    fn new<'t>(entries: &[Entry<'t>]) -> Self {
-        let mut tree = Self::default();
+    fn new(entries: &[Entry<'_>]) -> Self {
+        let mut tree = Self { pairs: vec![0; 1 << 16], roots: vec![NO_EDGE], ..Self::default() };
         let mut sorted = in_order(entries);
         for entry in &mut sorted {
             entry.label = index(tree.labels.len());
             tree.labels.extend_from_slice(entry.text);
         }
-        let mut places = Places::default();
-        // Entries that share what leads to an edge, its length, and the place of the edge: the first byte of the
-        // root's edges is at the front of the table.
-        let mut rest: Vec<(&[Sorted<'_>], usize, usize)> = Vec::new();
-        tree.fork(&sorted, 0, &mut places, &mut rest);
+        let (mut places, mut rest) = (Places::default(), Vec::new());
+        let byte =
+            |entry: &Sorted<'_>, at: usize| usize::from(entry.text.get(at).copied().unwrap_or_default());
+        for group in sorted.chunk_by(|one, other| byte(one, 0) == byte(other, 0)) {
+            let Some(entry) = group.first() else { continue };
+            if entry.text.len() == 1 {
+                let root = tree.root(group, 1, &mut places, &mut rest);
+                tree.pairs.iter_mut().skip(byte(entry, 0)).step_by(1 << 8).for_each(|pair| *pair = root);
+                continue;
+            }
+            for group in group.chunk_by(shares_two) {
+                let root = tree.root(group, 2, &mut places, &mut rest);
+                let pair = group.first().map_or(0, |entry| byte(entry, 0) | byte(entry, 1) << 8);
+                tree.pairs.iter_mut().skip(pair).take(1).for_each(|pair| *pair = root);
+            }
+        }
         while let Some((group, depth, place)) = rest.pop() {
-            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-            let behind = |entry: &Sorted<'t>| entry.text.get(depth..).unwrap_or_default();
-            let shared = behind(first).iter().zip(behind(last)).take(LONGEST_LABEL);
-            let shared = shared.take_while(|(one, other)| one == other).count();
-            let depth_here = depth + shared;
-            let whole = group.partition_point(|entry| entry.text.len() == depth_here);
-            let (here, longer) = group.split_at_checked(whole).unwrap_or((group, &[]));
-            let end = index(tree.ends.len());
-            tree.ends.extend(here.iter().map(|entry| entry.id));
-            let base = tree.fork(longer, depth_here, &mut places, &mut rest);
+            let grown = tree.grow(group, depth, depth + 1, &mut places, &mut rest);
             if let Some(edge) = tree.edges.get_mut(place) {
-                edge.base = base;
-                edge.label = first.label + index(depth);
-                edge.len = u8::try_from(shared).unwrap_or(u8::MAX);
-                edge.ends = u8::try_from(here.len()).unwrap_or(u8::MAX);
-                edge.end = end;
+                *edge = grown;
             }
         }
         tree
+    }
+
+    /// The edge of literals that share their first bytes: its place in [`Tree::roots`].
+    fn root<'s, 't>(
+        &mut self,
+        group: &'s [Sorted<'t>],
+        depth: usize,
+        places: &mut Places,
+        rest: &mut Rest<'s, 't>,
+    ) -> u16 {
+        let edge = self.grow(group, 0, depth, places, rest);
+        self.roots.push(edge);
+        u16::try_from(self.roots.len() - 1).unwrap_or_default()
+    }
+
+    /// The edge of literals that share their first bytes, `depth` at least, of which it begins behind so many.
+    fn grow<'s, 't>(
+        &mut self,
+        group: &'s [Sorted<'t>],
+        begin: usize,
+        depth: usize,
+        places: &mut Places,
+        rest: &mut Rest<'s, 't>,
+    ) -> Edge {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { return NO_EDGE };
+        let behind = |entry: &Sorted<'t>| entry.text.get(depth..).unwrap_or_default();
+        let shared = behind(first).iter().zip(behind(last)).take(LONGEST_LABEL);
+        let shared = shared.take_while(|(one, other)| one == other).count();
+        let depth = depth + shared;
+        let whole = group.partition_point(|entry| entry.text.len() == depth);
+        let (here, longer) = group.split_at_checked(whole).unwrap_or((group, &[]));
+        let end = index(self.ends.len());
+        self.ends.extend(here.iter().map(|entry| entry.id));
+        let base = self.fork(longer, depth, places, rest);
+        let ends = u8::try_from(here.len()).unwrap_or(u8::MAX);
+        let label = first.label + index(begin);
+        let edge = Edge { base, label, ends, end, ..NO_EDGE };
+        edge.of(first.text.get(begin..depth).unwrap_or_default())
     }
 
     /// Finds a place for the children of a fork, and leaves what follows them for later.
@@ -156,9 +233,9 @@ impl Tree {
         group: &'s [Sorted<'t>],
         depth: usize,
         places: &mut Places,
-        rest: &mut Vec<(&'s [Sorted<'t>], usize, usize)>,
+        rest: &mut Rest<'s, 't>,
     ) -> u32 {
-        if group.is_empty() && depth > 0 {
+        if group.is_empty() {
             return NOWHERE;
         }
         let byte = |entry: &Sorted<'_>| entry.text.get(depth).copied().unwrap_or_default();
@@ -166,19 +243,20 @@ impl Tree {
         let mut bytes = [0_u8; 256];
         let mut count = 0;
         for (same, place) in group.chunk_by(|one, other| byte(one) == byte(other)).zip(&mut bytes) {
-            rest.push((same, depth + 1, 0));
+            rest.push((same, depth, 0));
             *place = same.first().map(byte).unwrap_or_default();
             count += 1;
         }
         let bytes = bytes.get(..count).unwrap_or_default();
-        let base = places.find(bytes, depth == 0, &self.edges);
+        let base = places.find(bytes, &self.edges);
         for ((_, _, place), &byte) in rest.iter_mut().skip(from).zip(bytes) {
             *place = base + usize::from(byte);
             if self.edges.len() <= *place {
                 self.edges.resize(*place + 1, NO_EDGE);
             }
+            // What follows comes with the literals that go on here.
             if let Some(edge) = self.edges.get_mut(*place) {
-                edge.byte = u16::from(byte);
+                *edge = NO_EDGE.of(&[byte]);
             }
         }
         index(base)
@@ -187,29 +265,22 @@ impl Tree {
     /// Every literal once.
     fn literals(&self) -> Vec<Vec<u8>> {
         let mut literals = Vec::new();
-        let mut rest = vec![(0_usize, Vec::new())];
-        while let Some((base, text)) = rest.pop() {
-            for byte in 0..=u8::MAX {
-                let Some(edge) = self.edge(base, byte) else { continue };
-                let mut text: Vec<u8> = text.clone();
-                text.push(byte);
-                text.extend_from_slice(self.label(edge));
-                if edge.ends > 0 {
-                    literals.push(text.clone());
-                }
-                rest.push((edge.base as usize, text));
+        let mut rest: Vec<(&Edge, Vec<u8>)> =
+            self.roots.iter().skip(1).map(|root| (root, Vec::new())).collect();
+        while let Some((edge, mut text)) = rest.pop() {
+            text.extend_from_slice(self.label(edge));
+            for byte in 0..u8::MAX {
+                let next = self.edges.get(edge.base as usize + usize::from(byte));
+                let next = next.filter(|next| next.front.to_le_bytes().first() == Some(&byte));
+                rest.extend(next.map(|next| (next, text.clone())));
+            }
+            if edge.ends > 0 {
+                literals.push(text);
             }
         }
         literals
     }
 
-    /// The edge that a byte leads to from a fork.
-    #[inline]
-    fn edge(&self, base: usize, byte: u8) -> Option<&Edge> {
-        self.edges.get(base + usize::from(byte)).filter(|edge| edge.byte == u16::from(byte))
-    }
-
-    #[inline]
     fn label(&self, edge: &Edge) -> &[u8] {
         let from = edge.label as usize;
         self.labels.get(from..from + usize::from(edge.len)).unwrap_or_default()
@@ -217,41 +288,43 @@ impl Tree {
 
     /// Follows the text from `at`, as far as the tree leads, and says how many bytes were looked at.
     #[inline]
-    fn walk(&self, text: &[u8], at: usize, found: &mut impl FnMut(u32, usize)) -> u64 {
-        let (mut base, mut end) = (0, at);
-        while let Some(&byte) = text.get(end)
-            && let Some(edge) = self.edge(base, byte)
-        {
-            end += 1;
-            if edge.len > 0 {
-                let label = self.label(edge);
-                let rest = text.get(end..).unwrap_or_default();
-                end += label.len();
-                if end > text.len() || rest.iter().zip(label).any(|(one, other)| one != other) {
-                    break;
+    fn walk(&self, text: &[u8], at: usize, found: &mut impl FnMut(u32, usize, usize)) -> u64 {
+        let mut bytes = front(text, at);
+        let root = self.pairs.get((bytes & PAIR) as usize).copied().unwrap_or_default();
+        if root == 0 {
+            return 0;
+        }
+        let mut edge = self.roots.get(usize::from(root));
+        let mut end = at;
+        while let Some(Edge { front: wanted, shift, len, ends, base, .. }) = edge {
+            if (bytes ^ wanted) << shift != 0 {
+                break;
+            }
+            let len = usize::from(*len);
+            if len > FRONT && text.get(end..end + len) != edge.map(|edge| self.label(edge)) {
+                break;
+            }
+            end += len;
+            if *ends > 0 {
+                let from = edge.map_or(0, |edge| edge.end as usize);
+                let ends = self.ends.get(from..from + usize::from(*ends)).unwrap_or_default();
+                for id in ends {
+                    found(*id, at, end);
                 }
             }
-            if edge.ends > 0 {
-                self.ended(edge, end, found);
-            }
-            base = edge.base as usize;
+            bytes = front(text, end);
+            edge = self.edges.get(*base as usize + (bytes & BYTE) as usize);
         }
         (end - at) as u64
     }
-
-    /// Apart from the walk, which seldom comes here.
-    #[inline(never)]
-    fn ended(&self, edge: &Edge, end: usize, found: &mut impl FnMut(u32, usize)) {
-        let from = edge.end as usize;
-        let ends = self.ends.get(from..from + usize::from(edge.ends)).unwrap_or_default();
-        for id in ends {
-            found(*id, end);
-        }
-    }
 }
 
-/// No edge is longer; what is goes on at the next one.
-const LONGEST_LABEL: usize = 255;
+/// Of what [`front`] gives, the first byte and the first two.
+const BYTE: u64 = 0xff;
+const PAIR: u64 = 0xffff;
+
+/// Behind its first byte no edge is longer; what is goes on at the next one.
+const LONGEST_LABEL: usize = 254;
 
 /// A literal in the order of its bytes. The first of them stand apart, for they nearly always tell.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -297,9 +370,13 @@ fn in_order<'t>(entries: &[Entry<'t>]) -> Vec<Sorted<'t>> {
             *place = Sorted::of(entry);
         }
     }
-    let shares = |one: &Sorted<'_>, other: &Sorted<'_>| one.front >> 112 == other.front >> 112;
-    sorted.chunk_by_mut(shares).for_each(<[Sorted<'_>]>::sort_unstable);
+    sorted.chunk_by_mut(shares_two).for_each(<[Sorted<'_>]>::sort_unstable);
     sorted
+}
+
+/// Whether two literals begin with the same two bytes.
+fn shares_two(one: &Sorted<'_>, other: &Sorted<'_>) -> bool {
+    one.front >> 112 == other.front >> 112
 }
 
 /// Which places of the table are taken.
@@ -313,20 +390,17 @@ struct Places {
 }
 
 impl Places {
-    /// A place from which these bytes lead to nothing that is taken. That of the root is 0.
-    fn find(&mut self, bytes: &[u8], root: bool, edges: &[Edge]) -> usize {
-        let vacant = |at: usize| edges.get(at).is_none_or(|edge| edge.byte == VACANT);
-        let mut base = 0;
-        if !root {
-            let mut spare = 0;
-            let size = bytes.len().min(self.from.len()) - 1;
-            let from = self.from.get_mut(size).unwrap_or(&mut spare);
-            base = *from + 1;
-            while is_taken(&self.taken, base) || !bytes.iter().all(|&byte| vacant(base + usize::from(byte))) {
-                base += 1;
-            }
-            *from = (*from).max(base.saturating_sub(MOST_TRIED));
+    /// A place from which these bytes lead to nothing that is taken.
+    fn find(&mut self, bytes: &[u8], edges: &[Edge]) -> usize {
+        let vacant = |at: usize| edges.get(at).is_none_or(Edge::is_vacant);
+        let mut spare = 0;
+        let size = bytes.len().min(self.from.len()) - 1;
+        let from = self.from.get_mut(size).unwrap_or(&mut spare);
+        let mut base = *from;
+        while is_taken(&self.taken, base) || !bytes.iter().all(|&byte| vacant(base + usize::from(byte))) {
+            base += 1;
         }
+        *from = (*from).max(base.saturating_sub(MOST_TRIED));
         self.take(base);
         base
     }
@@ -360,18 +434,20 @@ mod tests {
         let entries: Vec<Entry<'_>> =
             (0..).zip(entries).map(|(id, &(text, open))| Entry { id, text, open }).collect();
         let mut found = Vec::new();
-        Automaton::new(&entries).scan(text.as_bytes(), |id, end| found.push((id, end)));
+        Automaton::new(&entries).scan(text.as_bytes(), |id, _, end| found.push((id, end)));
         found
     }
 
     #[test]
     fn literals_are_found_where_words_begin_and_open_ones_anywhere() {
-        let entries = [("limit", false), ("limit is", false), ("mit", true), ("(", false), ("限", false)];
+        let entries =
+            [("limit", false), ("limit is", false), ("mit", true), ("(", false), ("限", false), ("n", false)];
         assert_eq!(found(&entries, "limit is"), [(0, 5), (1, 8), (2, 5)]);
         assert_eq!(found(&entries, "a limit"), [(0, 7), (2, 7)]);
         assert_eq!(found(&entries, "unlimited"), [(2, 7)]);
         assert_eq!(found(&entries, "f(x"), [(3, 2)]);
         assert_eq!(found(&entries, "到限额"), [(4, 6)]);
+        assert_eq!(found(&entries, "n: an"), [(5, 1)]);
     }
 
     #[test]

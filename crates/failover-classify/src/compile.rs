@@ -74,6 +74,8 @@ pub(crate) struct Begin {
     pub(crate) phrase: u32,
     /// The number of its second part; [`NO_PART`] if it has none.
     pub(crate) second: u32,
+    /// The first row that asks for the phrase, be it that it must not stand in the text.
+    pub(crate) asked_by: u32,
     /// Rows that may win because of it, in [`Compiled::rows_of_phrases`].
     pub(crate) rows: Slice,
 }
@@ -370,8 +372,19 @@ impl Pool {
         Ok(id)
     }
 
-    /// The phrases by the literal that they begin with; literals learn their place.
-    fn begins(&mut self, rows: &[Slice]) -> Vec<Begin> {
+    /// The phrases by the literal that they begin with, in the order of the rows that ask for them; literals learn their
+    /// place.
+    fn begins(&mut self, rows: &[Row], triggered: &[Slice]) -> Vec<Begin> {
+        let mut asked_by = vec![u32::MAX; self.phrases.len()];
+        for (id, row) in (0..).zip(rows) {
+            for phrase in row.any.iter().chain(&row.all).chain(&row.none) {
+                if let Some(first) = asked_by.get_mut(*phrase as usize) {
+                    *first = id.min(*first);
+                }
+            }
+        }
+        let of = |phrase: u32| asked_by.get(phrase as usize).copied().unwrap_or_default();
+        self.firsts.sort_by_key(|(_, phrase)| of(*phrase));
         let (places, list) = side_by_side(self.literals.len(), &self.firsts);
         for (literal, place) in self.literals.iter_mut().zip(places) {
             literal.begins = place;
@@ -379,7 +392,8 @@ impl Pool {
         let begin = |phrase: u32| {
             let later = self.phrases.get(phrase as usize).map(|phrase| phrase.later.of(&self.parts));
             let second = later.and_then(<[Part]>::first).map_or(NO_PART, |part| part.number);
-            Begin { phrase, second, rows: rows.get(phrase as usize).copied().unwrap_or_default() }
+            let rows = triggered.get(phrase as usize).copied().unwrap_or_default();
+            Begin { phrase, second, asked_by: of(phrase), rows }
         };
         list.into_iter().map(begin).collect()
     }
@@ -444,14 +458,6 @@ fn side_by_side(keys: usize, pairs: &[(u32, u32)]) -> (Vec<Slice>, Vec<u32>) {
     (places, values)
 }
 
-/// Sets the bit of a number.
-#[inline]
-pub(crate) fn mark(bits: &mut [u64], number: u32) {
-    if let Some(bits) = bits.get_mut(number as usize / 64) {
-        *bits |= 1 << (number % 64);
-    }
-}
-
 /// Long, and written as no prose is: with `_` or `.`, or in camel case.
 pub(crate) fn is_distinctive(code: &str) -> bool {
     let shouting = || code.len() >= 5 && code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
@@ -508,14 +514,16 @@ impl Compiled {
             let triggers = if row.any.is_empty() { row.all.get(..1).unwrap_or_default() } else { &row.any };
             let (pairs, triggers) =
                 if triggers.is_empty() { (&mut by_code, &*row.codes) } else { (&mut by_phrase, triggers) };
-            if triggers.is_empty() {
-                mark(&mut always, id);
+            if triggers.is_empty()
+                && let Some(bits) = always.get_mut(id as usize / 64)
+            {
+                *bits |= 1 << (id % 64);
             }
             pairs.extend(triggers.iter().map(|trigger| (*trigger, id)));
         }
         let (rows_of_phrase, rows_of_phrases) = side_by_side(pool.phrases.len(), &by_phrase);
         let (rows_of_code, rows_of_codes) = side_by_side(known.len(), &by_code);
-        let begins = pool.begins(&rows_of_phrase);
+        let begins = pool.begins(&rows, &rows_of_phrase);
         Ok(Self {
             rows,
             phrases: pool.phrases,

@@ -187,7 +187,13 @@ pub(crate) fn squeeze(text: &[u8], has_fields: bool, into: &mut Vec<u8>) {
     into.clear();
     let begins = text.iter().find(|byte| !byte.is_ascii_whitespace());
     if matches!(begins, Some(b'{' | b'd')) && (has_fields || text.len() <= SHORTEST_ANSWERS) {
-        into.extend(text.iter().take(ANSWER_REACH).filter(|byte| **byte != b' '));
+        let mut rest = text.get(..ANSWER_REACH).unwrap_or(text);
+        while let Some(at) = memchr::memchr(b' ', rest) {
+            let (word, after) = rest.split_at_checked(at).unwrap_or((rest, &[]));
+            into.extend_from_slice(word);
+            rest = after.get(1..).unwrap_or_default();
+        }
+        into.extend_from_slice(rest);
     }
 }
 

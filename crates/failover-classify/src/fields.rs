@@ -200,36 +200,38 @@ impl Fields {
                 _ => break,
             }
         }
-        let rest = text.get(start..).unwrap_or_default();
-        let len = rest
-            .iter()
-            .take(LONGEST + 1)
-            .position(|&b| if quoted { matches!(b, b'"' | b'\'') } else { !is_code_byte(b) })
-            .unwrap_or(rest.len().min(LONGEST + 1));
+        let rest = text.get(start..text.len().min(start + LONGEST + 1)).unwrap_or_default();
+        let end = if quoted {
+            memchr::memchr2(b'"', b'\'', rest)
+        } else {
+            rest.iter().position(|&byte| !is_code_byte(byte))
+        };
+        let len = end.unwrap_or(rest.len());
         if len == 0 || len > LONGEST {
             return;
         }
         // `_` and `-` are spaces here; an unquoted value ends at a true space, which only the source knows.
         let (from, to) = view.origins((start, start + len));
-        let value = source.cut(from, to);
-        let space = value.bytes().position(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'));
-        let value = match space {
-            Some(end) if !quoted => value.get(..end).unwrap_or_default(),
-            _ => value,
-        };
-        let len = if quoted { len } else { len.min(value.len()) };
+        let mut value = source.cut(from, to);
+        let mut ends = len;
+        if !quoted {
+            let space = value.bytes().position(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'));
+            value = space.and_then(|end| value.get(..end)).unwrap_or(value);
+            ends = len.min(value.len());
+        }
         if is_status
+            && value.starts_with(|ch: char| matches!(ch, '+' | '0'..='9'))
             && let Ok(number) = value.parse::<u16>()
             && (400..600).contains(&number)
         {
             self.statuses.push(number);
         }
         if is_code {
-            let colon = value.bytes().position(|byte| byte == b':');
+            let colon = memchr::memchr(b':', value.as_bytes());
             if let Some(word) = colon.and_then(|end| value.get(..end)) {
                 self.code(word, (start, start + word.len()));
             }
-            self.code(value, (start, start + len));
+            self.code(value, (start, start + ends));
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a model or a tool said is quoted in an answer; it is not the error. Those strings are not read.
 
+use crate::trie::front;
+use memchr::memmem;
 use std::ops::Range;
 
 /// Fields that always hold what a caller, a tool or a model said.
@@ -54,10 +56,11 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut ranges = Vec::new();
+    let is_nested = memmem::find(source.as_bytes(), b"\\\"").is_some();
     for level in 0..LEVELS {
         // A quote of level n has 2^n - 1 backslashes before it.
         let escapes = (1_usize << level) - 1;
-        if level > 0 && !source.contains("\\\"") {
+        if level > 0 && !is_nested {
             break;
         }
         quotes(source, escapes, messages, &mut ranges);
@@ -109,11 +112,32 @@ const KEYS_OF: [u32; 128] = {
     of
 };
 
+/// Bytes that keys begin with whose strings are speech.
+const SAID_OF: [bool; 128] = {
+    let mut of = [false; 128];
+    let lists: [&[&str]; 2] = [&SAID, &SAID_IN_MESSAGES];
+    let mut lists: &[&[&str]] = &lists;
+    while let [list, after @ ..] = lists {
+        let mut rest: &[&str] = list;
+        while let [key, after @ ..] = rest {
+            if let Some(first) = key.as_bytes().first() {
+                #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+                {
+                    of[*first as usize] = true;
+                }
+            }
+            rest = after;
+        }
+        lists = after;
+    }
+    of
+};
+
 /// Whether a key of [`SAID`], and whether one of [`MESSAGES`] or [`TOOL_CONTENT`] with one of [`TOOL_SIGNS`], stands in the text between
 /// quotes, escaped or not.
 fn keys(source: &[u8]) -> (bool, bool) {
     let mut kinds = 0;
-    for quote in memchr::memchr_iter(b'"', source) {
+    for quote in Quotes::of(source) {
         let rest = source.get(quote + 1..).unwrap_or_default();
         let mut keys = rest.first().and_then(|first| KEYS_OF.get(usize::from(*first))).copied().unwrap_or(0);
         while keys != 0 {
@@ -132,6 +156,44 @@ fn keys(source: &[u8]) -> (bool, bool) {
     (kinds & OF_SAID != 0, kinds & OF_MESSAGES != 0 || kinds & OF_TOOLS == OF_TOOLS)
 }
 
+/// Where quotation marks stand. In JSON there is one every few bytes, too often for a search that starts anew behind each:
+/// eight bytes are looked at together.
+struct Quotes<'t> {
+    text: &'t [u8],
+    /// Behind the bytes that are looked at.
+    end: usize,
+    /// The highest bit of each of them that is one and was not told yet.
+    left: u64,
+}
+
+impl<'t> Quotes<'t> {
+    fn of(text: &'t [u8]) -> Self {
+        Self { text, end: 0, left: 0 }
+    }
+}
+
+impl Iterator for Quotes<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
+        const MARKS: u64 = u64::from_le_bytes([b'"'; 8]);
+        while self.left == 0 {
+            if self.end >= self.text.len() {
+                return None;
+            }
+            let others = front(self.text, self.end) ^ MARKS;
+            // The highest bit of each byte that is zero.
+            self.left = !(((others & LOW) + LOW) | others | LOW);
+            self.end += 8;
+        }
+        let at = self.end - 8 + self.left.trailing_zeros() as usize / 8;
+        self.left &= self.left - 1;
+        Some(at)
+    }
+}
+
 /// `starts_with` for keys, most of which differ in their second byte.
 fn begins_with(text: &[u8], key: &str) -> bool {
     text.len() >= key.len() && text.iter().zip(key.as_bytes()).all(|(one, other)| one == other)
@@ -145,7 +207,7 @@ fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<u
     let mut string: Option<usize> = None;
     let mut from = 0;
     // The end of the text ends a string, too.
-    for quote in memchr::memchr_iter(b'"', bytes).chain([bytes.len()]) {
+    for quote in Quotes::of(bytes).chain([bytes.len()]) {
         let Some(start) = string else {
             let Some(between) = bytes.get(from..quote) else { continue };
             if between.iter().any(|byte| matches!(byte, b',' | b'{' | b'}' | b'[')) {
@@ -167,6 +229,7 @@ fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<u
         if after == Some(&b':') {
             key = Some(value);
         } else if let Some(name) = key
+            && name.bytes().next().is_some_and(|first| SAID_OF.get(usize::from(first)) == Some(&true))
             && (SAID.contains(&name) || messages && SAID_IN_MESSAGES.contains(&name))
             && !RELAYED.iter().any(|text| value.trim_start().starts_with(text))
         {

@@ -1,6 +1,6 @@
 //! One level of a signal, read: what rows are held against.
 
-use crate::compile::{Compiled, Row, is_spelled, mark};
+use crate::compile::{Compiled, Row, is_spelled};
 use crate::facts;
 use crate::fields::{self, Fields};
 use crate::lower::Lower;
@@ -103,18 +103,46 @@ impl Reading<'_> {
 
     /// Bytes and matches looked at if every phrase is asked for: what a bound on work is held against.
     pub(crate) fn steps(&self) -> u64 {
+        self.compiled.begin(&self.scratch.found, u32::MAX);
         (0..).zip(&self.compiled.phrases).for_each(|(id, _)| _ = self.phrase(id));
         let read = self.source.head.len() + self.source.tail.as_ref().map_or(0, |(_, text)| text.len());
         self.scratch.found.steps.get() + read as u64
     }
 
-    /// Rows that may hold, in the order of precedence.
+    /// Rows that may hold, in the order of precedence. Where a code speaks for a row, phrases are first looked for only as
+    /// far as rows up to that one ask for them: it holds nearly always, and nobody looks further.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = usize> {
-        self.scratch.found.rows.iter().enumerate().flat_map(|(index, &bits)| {
-            let rest = |bits: u64| Some(bits).filter(|bits| *bits != 0);
-            std::iter::successors(rest(bits), move |bits| rest(bits & (bits - 1)))
-                .map(move |bits| index * 64 + bits.trailing_zeros() as usize)
+        let found = &self.scratch.found;
+        let mut last = self.first_by_code();
+        self.compiled.begin(found, last);
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let mut row = found.next_row(from);
+            if last != u32::MAX && row.is_none_or(|row| row > last as usize) {
+                last = u32::MAX;
+                self.compiled.begin(found, last);
+                row = found.next_row(from);
+            }
+            from = row? + 1;
+            row
         })
+    }
+
+    /// The first row that a code speaks for, of those that fit the signal.
+    fn first_by_code(&self) -> u32 {
+        let Compiled { rows_of_code, rows_of_codes, rows, .. } = self.compiled;
+        let lists = self.scratch.codes.iter().filter_map(|code| rows_of_code.get(*code as usize));
+        let spoken_for = lists.flat_map(|list| list.of(rows_of_codes)).copied();
+        let fits = |row: &u32| rows.get(*row as usize).is_some_and(|row| self.fits(&row.rule.matcher));
+        spoken_for.filter(fits).min().unwrap_or(u32::MAX)
+    }
+
+    /// Whether what stands beside the text is what a row asks for.
+    fn fits(&self, matcher: &Matcher) -> bool {
+        matcher.status.is_none_or(|set| set.holds(self.status))
+            && (matcher.providers.is_empty()
+                || matcher.providers.iter().any(|name| is_provider(&self.signal, name)))
+            && (matcher.surfaces.is_empty() || matcher.surfaces.contains(&self.signal.surface))
     }
 
     /// Whether one of these codes is present.
@@ -129,13 +157,7 @@ impl Reading<'_> {
     pub(crate) fn row<'r>(&self, row: &'r Row) -> Option<(&'r Row, Option<(usize, usize)>)> {
         let matcher: &Matcher = &row.rule.matcher;
         let signal = &self.signal;
-        if matcher.status.is_some_and(|set| !set.holds(self.status)) {
-            return None;
-        }
-        if !matcher.providers.is_empty() && !matcher.providers.iter().any(|name| is_provider(signal, name)) {
-            return None;
-        }
-        if !matcher.surfaces.is_empty() && !matcher.surfaces.contains(&signal.surface) {
+        if !self.fits(matcher) {
             return None;
         }
         // Found already, while phrases are followed when they are asked for.
@@ -193,7 +215,7 @@ impl Compiled {
         self.mark_codes(&signal, scratch);
         for code in &scratch.codes {
             let rows = self.rows_of_code.get(*code as usize).copied().unwrap_or_default();
-            rows.of(&self.rows_of_codes).iter().for_each(|row| mark(&mut scratch.found.rows, *row));
+            rows.of(&self.rows_of_codes).iter().for_each(|row| scratch.found.row(*row));
         }
         let own = signal.code.and_then(|code| code.parse().ok()).filter(|code| (400..600).contains(code));
         // A relay's 5xx around the 4xx that it was answered with.

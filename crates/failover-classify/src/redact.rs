@@ -79,18 +79,19 @@ const NAMES: [&str; 13] = [
     "basic",
 ];
 
-/// Bytes that keys and tokens are made of: [`PLAIN`] and [`MIXED`] ones; 0 for the others.
+/// Bytes that keys and tokens are made of, each with its kind; 0 for the others.
 const TOKEN: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte: u8 = 0;
     while byte < 0x80 {
-        let is_token = byte.is_ascii_alphanumeric()
-            || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'*' | b'~' | b'%');
         #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
         {
             table[byte as usize] = match byte {
-                b'a'..=b'z' => PLAIN,
-                _ if is_token => MIXED,
+                b'a'..=b'z' => LOWER,
+                b'A'..=b'Z' => UPPER,
+                b'0'..=b'9' => DIGIT,
+                b'*' => STAR,
+                b'-' | b'_' | b'.' | b'/' | b'+' | b'=' | b'~' | b'%' => SIGN,
                 _ => 0,
             };
         }
@@ -99,8 +100,11 @@ const TOKEN: [u8; 256] = {
     table
 };
 /// Of such bytes alone no secret is made that could be told from a word.
-const PLAIN: u8 = 1;
-const MIXED: u8 = 2;
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const STAR: u8 = 8;
+const SIGN: u8 = 16;
 
 // What would be known for a key by plain bytes alone would be passed over.
 const _: () = {
@@ -120,6 +124,12 @@ const _: () = {
 #[inline]
 fn token(byte: u8) -> u8 {
     TOKEN.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+/// The kinds of bytes that a text is made of.
+#[inline]
+fn kinds(text: &[u8]) -> u8 {
+    text.iter().fold(0, |kinds, byte| kinds | token(*byte))
 }
 
 #[inline]
@@ -197,7 +207,7 @@ fn long_word(text: &[u8], mut from: usize) -> Option<Range<usize>> {
         let start = text.get(from..probe)?.iter().rposition(parts).map_or(from, |at| from + at + 1);
         let end = text.get(probe..)?.iter().position(parts).map_or(text.len(), |len| probe + len);
         from = end;
-        if end - start >= SHORTEST_SECRET && text.get(start..end)?.iter().any(|byte| token(*byte) == MIXED) {
+        if end - start >= SHORTEST_SECRET && kinds(text.get(start..end)?) != LOWER {
             return Some(start..end);
         }
     }
@@ -257,7 +267,7 @@ fn known(word: &[u8]) -> Option<usize> {
     let mut joins = false;
     let apart = word.iter().enumerate().position(|(at, byte)| {
         let begins = !joins && key_at(word, at).is_some();
-        joins = byte.is_ascii_alphanumeric();
+        joins = token(*byte) & (LOWER | UPPER | DIGIT) != 0;
         begins
     });
     let glued = || (1..word.len()).find(|at| key_at(word, *at).is_some_and(is_key));
@@ -286,17 +296,15 @@ const SHORTEST_GLUED: usize = 20;
 
 /// Whether there are digits and letters of both cases.
 fn is_mixed(word: &[u8]) -> bool {
-    word.iter().any(u8::is_ascii_digit)
-        && word.iter().any(u8::is_ascii_uppercase)
-        && word.iter().any(u8::is_ascii_lowercase)
+    kinds(word) & (DIGIT | UPPER | LOWER) == DIGIT | UPPER | LOWER
 }
 
 /// What a name asks for is a secret only if it is at least so long.
 const SHORTEST_SECRET: usize = 8;
 
 fn looks_secret(word: &[u8]) -> bool {
-    word.iter().any(|b| b.is_ascii_digit() || *b == b'*')
-        || word.iter().any(u8::is_ascii_uppercase) && word.iter().skip(1).any(u8::is_ascii_lowercase)
+    let all = kinds(word);
+    all & (DIGIT | STAR) != 0 || all & UPPER != 0 && kinds(word.get(1..).unwrap_or_default()) & LOWER != 0
 }
 
 /// Long and of many kinds of bytes, but no id that providers print to be quoted back, and no address.

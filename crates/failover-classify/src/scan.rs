@@ -1,6 +1,6 @@
 //! One pass of the automaton over the text, and the phrases that its literals make up.
 
-use crate::compile::{Compiled, Literal, NO_PART, Part, index, mark};
+use crate::compile::{Compiled, Literal, NO_PART, Part, index};
 use crate::source::Source;
 use crate::view::View;
 use crate::words::Heard;
@@ -44,18 +44,18 @@ enum Whole {
 /// A place for each of many things, of which a text fills a few. All are emptied at once: what an earlier text filled
 /// bears an older number.
 #[derive(Debug)]
-struct Places<T> {
+struct Places<T: Copy> {
     now: u32,
-    places: Vec<(u32, T)>,
+    places: Vec<Cell<(u32, T)>>,
 }
 
-impl<T> Default for Places<T> {
+impl<T: Copy> Default for Places<T> {
     fn default() -> Self {
         Self { now: 0, places: Vec::new() }
     }
 }
 
-impl<T: Clone + Default> Places<T> {
+impl<T: Copy + Default> Places<T> {
     /// Empties all, and sees to it that there are so many.
     fn clear(&mut self, count: usize) {
         if self.now == u32::MAX {
@@ -64,26 +64,30 @@ impl<T: Clone + Default> Places<T> {
         }
         self.now += 1;
         if self.places.len() < count {
-            self.places.resize(count, (0, T::default()));
+            self.places.resize_with(count, Cell::default);
         }
     }
 
     #[inline]
-    fn get(&self, index: u32) -> Option<&T> {
-        self.places.get(index as usize).filter(|(filled, _)| *filled == self.now).map(|(_, value)| value)
+    fn get(&self, index: u32) -> Option<T> {
+        self.places
+            .get(index as usize)
+            .map(Cell::get)
+            .filter(|(filled, _)| *filled == self.now)
+            .map(|(_, value)| value)
     }
 
     #[inline]
-    fn set(&mut self, index: u32, value: T) {
-        if let Some(place) = self.places.get_mut(index as usize) {
-            *place = (self.now, value);
+    fn set(&self, index: u32, value: T) {
+        if let Some(place) = self.places.get(index as usize) {
+            place.set((self.now, value));
         }
     }
 
     /// A place to change, filled with this first if it was empty; and whether it was.
     #[inline]
     fn fill(&mut self, index: u32, value: T) -> Option<(&mut T, bool)> {
-        let (filled, place) = self.places.get_mut(index as usize)?;
+        let (filled, place) = self.places.get_mut(index as usize)?.get_mut();
         let fresh = *filled != self.now;
         if fresh {
             (*filled, *place) = (self.now, value);
@@ -101,9 +105,9 @@ pub(crate) struct Found {
     /// The literals that were found, each once.
     literals: Vec<u32>,
     /// Of each phrase that may stand in the text: what it begins with does, and a choice of its second part.
-    wholes: Places<Cell<Whole>>,
+    wholes: Places<Whole>,
     /// Rows that may hold, a bit each.
-    pub(crate) rows: Vec<u64>,
+    rows: Vec<Cell<u64>>,
     /// Numbers of parts of which a choice stands in the text.
     parts: Places<()>,
     /// Of the hits: codes.
@@ -120,7 +124,8 @@ impl Found {
         self.literals.clear();
         self.chains.clear(compiled.literals.len());
         self.wholes.clear(compiled.phrases.len());
-        self.rows.clone_from(&compiled.always);
+        self.rows.clear();
+        self.rows.extend(compiled.always.iter().copied().map(Cell::new));
         self.parts.clear(compiled.part_count);
         self.codes.clear();
         self.heard.clear();
@@ -130,6 +135,25 @@ impl Found {
     /// Bytes of memory held that depend on the text.
     pub(crate) fn memory(&self) -> usize {
         self.hits.capacity() * size_of::<Hit>()
+    }
+
+    /// Keeps in mind that a row may hold.
+    #[inline]
+    pub(crate) fn row(&self, row: u32) {
+        if let Some(bits) = self.rows.get(row as usize / 64) {
+            bits.set(bits.get() | 1 << (row % 64));
+        }
+    }
+
+    /// The first row from this one on that may hold.
+    pub(crate) fn next_row(&self, from: usize) -> Option<usize> {
+        let mut bits = self.rows.get(from / 64)?.get() & u64::MAX << (from % 64);
+        let mut place = from / 64;
+        while bits == 0 {
+            place += 1;
+            bits = self.rows.get(place)?.get();
+        }
+        Some(place * 64 + bits.trailing_zeros() as usize)
     }
 
     /// Keeps a hit, unless there are many of its literal.
@@ -180,18 +204,27 @@ impl Found {
 }
 
 impl Compiled {
-    /// Finds every literal of the text, the phrases that may begin with them, and the rows that may hold because of those.
+    /// Finds every literal of the text.
     pub(crate) fn scan(&self, view: &View, found: &mut Found) {
         found.clear(self);
         let text = view.bytes();
         let walked = self.automaton.scan(text, |id, start, end| self.take(id, start, end, text, found));
         found.steps.set(walked);
-        let Found { literals, parts, wholes, rows, .. } = found;
-        let literals = literals.iter().filter_map(|id| self.literals.get(*id as usize));
-        for begin in literals.flat_map(|literal| literal.begins.of(&self.begins)) {
-            if begin.second == NO_PART || parts.get(begin.second).is_some() {
-                wholes.set(begin.phrase, Cell::new(Whole::Unknown));
-                begin.rows.of(&self.rows_of_phrases).iter().for_each(|row| mark(rows, *row));
+    }
+
+    /// Finds the phrases that may stand in the text, of those that rows up to a last one ask for, and which of these rows
+    /// may hold because of them.
+    pub(crate) fn begin(&self, found: &Found, last: u32) {
+        for id in &found.literals {
+            let begins = self.literals.get(*id as usize).map(|literal| literal.begins.of(&self.begins));
+            for begin in begins.unwrap_or_default() {
+                if begin.asked_by > last {
+                    break;
+                }
+                if begin.second == NO_PART || found.stands(begin.second) {
+                    found.wholes.set(begin.phrase, Whole::Unknown);
+                    begin.rows.of(&self.rows_of_phrases).iter().for_each(|row| found.row(*row));
+                }
             }
         }
     }
@@ -217,12 +250,16 @@ impl Compiled {
         (view, source): (&View, &Source<'_>),
         found: &Found,
     ) -> Option<(usize, usize)> {
-        let whole = found.wholes.get(id)?;
-        if matches!(whole.get(), Whole::Unknown) {
-            let span = self.find(id, view, source, found);
-            whole.set(span.map_or(Whole::Absent, |(start, end)| Whole::At(start, end)));
-        }
-        match whole.get() {
+        let whole = match found.wholes.get(id)? {
+            Whole::Unknown => {
+                let span = self.find(id, view, source, found);
+                let whole = span.map_or(Whole::Absent, |(start, end)| Whole::At(start, end));
+                found.wholes.set(id, whole);
+                whole
+            }
+            known => known,
+        };
+        match whole {
             Whole::At(start, end) => Some((start as usize, end as usize)),
             Whole::Absent | Whole::Unknown => None,
         }

@@ -122,7 +122,7 @@ impl Edge {
 
 /// The bytes of a text from a place on, the first lowest; behind its end there is nothing but zeros.
 #[inline]
-fn front(text: &[u8], at: usize) -> u64 {
+pub(crate) fn front(text: &[u8], at: usize) -> u64 {
     match text.get(at..).and_then(|rest| rest.first_chunk()) {
         Some(bytes) => u64::from_le_bytes(*bytes),
         None => last(text.get(at..).unwrap_or_default()),

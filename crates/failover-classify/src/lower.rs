@@ -22,3 +22,22 @@ impl<const N: usize> Lower<N> {
         self.bytes.get(..self.len).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 }
+
+/// By a byte: which of a list's words, at most as many as the type has bits, have it at this place. A bit each, so that
+/// the first bytes of a text tell nearly always which few words of a long list it can begin with, if any.
+macro_rules! words_by_byte {
+    ($list:expr, $at:expr, $bits:ty) => {{
+        let mut table: [$bits; 256] = [0; 256];
+        let mut index = 0;
+        #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+        while index < $list.len() {
+            let word = $list[index].0.as_bytes();
+            if $at < word.len() {
+                table[word[$at] as usize] |= 1 << index;
+            }
+            index += 1;
+        }
+        table
+    }};
+}
+pub(crate) use words_by_byte;

@@ -1,5 +1,6 @@
 //! What a model or a tool said is quoted in an answer; it is not the error. Those strings are not read.
 
+use crate::lower::words_by_byte;
 use crate::trie::front;
 use memchr::memmem;
 use std::ops::Range;
@@ -94,23 +95,9 @@ const KEYS: [(&str, u8); COUNT] = {
     }
     keys
 };
-/// Those that begin with a byte, a bit each: nearly always that settles it.
-const KEYS_OF: [u32; 128] = {
-    let mut of = [0; 128];
-    let mut bit = 1;
-    let mut rest: &[(&str, u8)] = &KEYS;
-    while let [(key, _), after @ ..] = rest {
-        if let Some(first) = key.as_bytes().first() {
-            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-            {
-                of[*first as usize] |= bit;
-            }
-        }
-        bit <<= 1;
-        rest = after;
-    }
-    of
-};
+/// Those keys by their first byte, and by their second.
+const FIRST: [u32; 256] = words_by_byte!(KEYS, 0, u32);
+const SECOND: [u32; 256] = words_by_byte!(KEYS, 1, u32);
 
 /// Bytes that keys begin with whose strings are speech.
 const SAID_OF: [bool; 128] = {
@@ -139,10 +126,12 @@ fn keys(source: &[u8]) -> (bool, bool) {
     let mut kinds = 0;
     for quote in Quotes::of(source) {
         let rest = source.get(quote + 1..).unwrap_or_default();
-        let mut keys = rest.first().and_then(|first| KEYS_OF.get(usize::from(*first))).copied().unwrap_or(0);
+        let [first, second, ..] = rest else { break };
+        let of = |table: &[u32; 256], byte: &u8| table.get(usize::from(*byte)).copied().unwrap_or_default();
+        let mut keys = of(&FIRST, first) & of(&SECOND, second);
         while keys != 0 {
             let (key, kind) = KEYS.get(keys.trailing_zeros() as usize).copied().unwrap_or_default();
-            if begins_with(rest, key)
+            if rest.starts_with(key.as_bytes())
                 && rest.iter().skip(key.len()).find(|byte| **byte != b'\\') == Some(&b'"')
             {
                 kinds |= kind;
@@ -192,11 +181,6 @@ impl Iterator for Quotes<'_> {
         self.left &= self.left - 1;
         Some(at)
     }
-}
-
-/// `starts_with` for keys, most of which differ in their second byte.
-fn begins_with(text: &[u8], key: &str) -> bool {
-    text.len() >= key.len() && text.iter().zip(key.as_bytes()).all(|(one, other)| one == other)
 }
 
 /// Strings of one level whose keys say that they are speech.

@@ -1,5 +1,6 @@
 //! Takes secrets out of text before it is cut, stored or shown.
 
+use crate::lower::words_by_byte;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -44,23 +45,9 @@ const PREFIXES: [(&str, usize); 34] = [
     ("rt_", 24),
 ];
 
-/// The beginnings of keys by their first byte, a bit each.
-const KEYS_OF: [u64; 128] = {
-    let mut keys = [0; 128];
-    let mut bit = 1;
-    let mut rest: &[(&str, usize)] = &PREFIXES;
-    while let [(prefix, _), tail @ ..] = rest {
-        if let Some(first) = prefix.as_bytes().first() {
-            #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-            {
-                keys[*first as usize] |= bit;
-            }
-        }
-        bit <<= 1;
-        rest = tail;
-    }
-    keys
-};
+/// The beginnings of keys by their first byte, and by their second.
+const FIRST: [u64; 256] = words_by_byte!(PREFIXES, 0, u64);
+const SECOND: [u64; 256] = words_by_byte!(PREFIXES, 1, u64);
 
 /// Names after which a secret stands; what stands before them in a word (`x-api-`, `set-`, `id_`) does not matter.
 const NAMES: [&str; 13] = [
@@ -278,10 +265,10 @@ fn known(word: &[u8]) -> Option<usize> {
 #[inline]
 fn key_at(word: &[u8], at: usize) -> Option<&[u8]> {
     let rest = word.get(at..)?;
-    let mut keys = *KEYS_OF.get(usize::from(*rest.first()?))?;
+    let (first, second) = (rest.first()?, rest.get(1)?);
+    let mut keys = FIRST.get(usize::from(*first))? & SECOND.get(usize::from(*second))?;
     while keys != 0 {
         let (prefix, least) = PREFIXES.get(keys.trailing_zeros() as usize)?;
-        // The second byte nearly always tells, so no call is made to compare.
         let begins = rest.iter().zip(prefix.as_bytes()).all(|(one, other)| one == other);
         if begins && rest.len() >= prefix.len() + *least {
             return rest.get(prefix.len()..);

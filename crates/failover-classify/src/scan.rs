@@ -205,6 +205,7 @@ impl Found {
 
 impl Compiled {
     /// Finds every literal of the text.
+    #[inline(never)]
     pub(crate) fn scan(&self, view: &View, found: &mut Found) {
         found.clear(self);
         let text = view.bytes();

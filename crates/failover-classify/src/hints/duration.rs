@@ -1,5 +1,6 @@
 //! Spans of time as people and protocols write them.
 
+use crate::lower::words_by_byte;
 use std::time::Duration;
 
 const MS: u128 = 1_000_000;
@@ -243,14 +244,20 @@ fn scale(number: u128, digits: u32, unit: u128) -> Option<u128> {
     Some(number.checked_mul(unit)?.div_ceil(divisor))
 }
 
+/// Units by their first byte.
+const FIRST: [u128; 256] = words_by_byte!(UNITS, 0, u128);
+
 fn unit(text: &str) -> Option<(u128, &str)> {
-    UNITS
-        .iter()
+    let mut alike = *FIRST.get(usize::from(text.bytes().next()?))?;
+    let alike = std::iter::from_fn(|| {
+        let unit = UNITS.get(alike.trailing_zeros() as usize);
+        alike &= alike.wrapping_sub(1);
+        unit
+    });
+    alike
         .filter(|(word, _, whole)| {
-            word.as_bytes().first() == text.as_bytes().first()
-                && text
-                    .strip_prefix(word)
-                    .is_some_and(|rest| !*whole || !rest.chars().next().is_some_and(char::is_alphabetic))
+            text.strip_prefix(word)
+                .is_some_and(|rest| !*whole || !rest.chars().next().is_some_and(char::is_alphabetic))
         })
         .max_by_key(|(word, _, _)| word.len())
         .map(|&(word, nanos, whole)| {

@@ -258,7 +258,7 @@ impl Compiled {
                 found.wholes.set(id, whole);
                 whole
             }
-            known => known,
+            known @ (Whole::Absent | Whole::At(..)) => known,
         };
         match whole {
             Whole::At(start, end) => Some((start as usize, end as usize)),

@@ -1,6 +1,7 @@
 //! The part of a body that is read at all.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// At most this much is read from the front of a body.
 pub(crate) const HEAD: usize = 64 * 1024;
@@ -32,6 +33,15 @@ impl<'a> Source<'a> {
             Some((base, text)) if at >= *base => text.as_bytes().get(at - base).copied(),
             _ => self.head.as_bytes().get(at).copied(),
         }
+    }
+
+    /// The bytes between two offsets of the body.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        let (base, text): (usize, &str) = match &self.tail {
+            Some((at, text)) if range.start >= *at => (*at, text),
+            _ => (0, &self.head),
+        };
+        text.as_bytes().get(range.start - base..range.end.saturating_sub(base)).unwrap_or_default()
     }
 
     /// The text between two offsets of the body; the ends are moved to char boundaries.

@@ -102,7 +102,7 @@ struct Edge {
 }
 
 /// So many bytes are compared at once.
-const FRONT: usize = 8;
+const FRONT: u8 = 8;
 /// Of a place that nothing leads on from: beyond all edges.
 const NOWHERE: u32 = u32::MAX;
 /// A place without an edge: such bytes stand in no text.
@@ -112,7 +112,7 @@ impl Edge {
     /// The same edge with these bytes.
     fn of(self, bytes: &[u8]) -> Self {
         let len = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
-        Self { front: front(bytes, 0), shift: 64 - 8 * len.min(FRONT as u8), len, ..self }
+        Self { front: front(bytes, 0), shift: 8 * (FRONT - len.min(FRONT)), len, ..self }
     }
 
     fn is_vacant(&self) -> bool {
@@ -131,7 +131,7 @@ pub(crate) fn front(text: &[u8], at: usize) -> u64 {
 
 #[cold]
 fn last(rest: &[u8]) -> u64 {
-    let mut bytes = [0; FRONT];
+    let mut bytes = [0; FRONT as usize];
     bytes.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
     u64::from_le_bytes(bytes)
 }
@@ -223,7 +223,7 @@ impl Tree {
         let base = self.fork(longer, depth, places, rest);
         let ends = u8::try_from(here.len()).unwrap_or(u8::MAX);
         let label = first.label + index(begin);
-        let edge = Edge { base, label, ends, end, ..NO_EDGE };
+        let edge = Edge { ends, end, label, base, ..NO_EDGE };
         edge.of(first.text.get(begin..depth).unwrap_or_default())
     }
 
@@ -300,8 +300,9 @@ impl Tree {
             if (bytes ^ wanted) << shift != 0 {
                 break;
             }
+            let is_long = *len > FRONT;
             let len = usize::from(*len);
-            if len > FRONT && text.get(end..end + len) != edge.map(|edge| self.label(edge)) {
+            if is_long && text.get(end..end + len) != edge.map(|edge| self.label(edge)) {
                 break;
             }
             end += len;

@@ -9,6 +9,7 @@
 use crate::reading::Reading;
 use failover_types::FailoverReason;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// A line that names the reasons, then lines of a term and its weight for each; [`BIAS`] stands for no term.
@@ -252,29 +253,44 @@ impl Reading<'_> {
     pub(crate) fn terms(&self, mut found: impl FnMut(&str, Option<(usize, usize)>)) {
         if let Some(code) = self.signal.code {
             let lower = crate::lower::Lower::<{ crate::fields::LONGEST }>::of(code);
-            let upper = |at: usize| code.as_bytes().get(at).is_some_and(u8::is_ascii_uppercase);
+            let upper = |range: Range<usize>| {
+                code.as_bytes().get(range).is_some_and(|bytes| bytes.iter().any(u8::is_ascii_uppercase))
+            };
             each(lower.as_str(), upper, |term, _| found(term, None));
         }
         let view = self.view();
         let mut origins = view.walk();
-        let upper =
-            |at: usize| self.source.byte(origins.origin(at)).is_some_and(|byte| byte.is_ascii_uppercase());
+        let upper = |range: Range<usize>| {
+            let (from, to) = (origins.origin(range.start), origins.origin(range.end.saturating_sub(1)) + 1);
+            // Seldom anything is left out between the letters of a word.
+            if to.wrapping_sub(from) == range.len() {
+                return self.source.bytes(from..to).iter().any(u8::is_ascii_uppercase);
+            }
+            range
+                .into_iter()
+                .any(|at| self.source.byte(origins.origin(at)).is_some_and(|byte| byte.is_ascii_uppercase()))
+        };
         let text = std::str::from_utf8(view.bytes()).unwrap_or_default();
         each(text, upper, |term, span| found(term, Some(span)));
     }
 }
 
 /// Finds the terms of a text: the front of each word, and pairs of chars of scripts that write no spaces. `upper` says
-/// whether a byte of the text was an upper-case letter before it was folded: `quotaExceeded` is two words. It is asked of
-/// places that hardly ever lie further in front than the last one.
-fn each(text: &str, mut upper: impl FnMut(usize) -> bool, mut found: impl FnMut(&str, (usize, usize))) {
+/// whether a byte of a range was an upper-case letter before it was folded: `quotaExceeded` is two words. It is asked of
+/// ranges that hardly ever lie further in front than the last one.
+fn each(
+    text: &str,
+    mut upper: impl FnMut(Range<usize>) -> bool,
+    mut found: impl FnMut(&str, (usize, usize)),
+) {
     let mut left = MOST;
     let mut is_in_pair = false;
     let mut at = 0;
     while at < text.len() && left > 0 {
         let start = at;
         let Some(ch) = letter(text, at) else {
-            at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+            // Inside of a char no letter begins.
+            at += 1;
             continue;
         };
         at += ch.len_utf8();
@@ -290,15 +306,15 @@ fn each(text: &str, mut upper: impl FnMut(usize) -> bool, mut found: impl FnMut(
             continue;
         }
         let (mut count, mut stem) = (1, at);
-        let mut was_upper = None;
+        // Most words are small letters of ASCII, in the body too.
+        let rest = text.as_bytes().get(start..).unwrap_or_default();
+        let letters = rest.iter().position(|byte| !byte.is_ascii_lowercase()).unwrap_or(rest.len());
+        if letters > 1 && !upper(start + 1..start + letters) {
+            (at, count, stem) = (start + letters, letters, start + letters.min(STEM));
+        }
         while let Some(next) = letter(text, at).filter(|next| !is_dense(*next)) {
-            if count < SPLIT {
-                let is_upper = upper(at);
-                if is_upper && !was_upper.unwrap_or_else(|| upper(at - 1)) {
-                    break;
-                }
-                // Of other letters the last byte is asked, as it stands.
-                was_upper = next.is_ascii().then_some(is_upper);
+            if count < SPLIT && upper(at..at + 1) && !upper(at - 1..at) {
+                break;
             }
             at += next.len_utf8();
             count += 1;

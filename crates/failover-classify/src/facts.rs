@@ -103,7 +103,7 @@ impl Reading<'_> {
             }),
             Fact::EmptyAnswer => *self
                 .empty_answer
-                .get_or_init(|| only_comments(self.view().slice(0..ANSWER_REACH)) || empty_answer(self.squeezed())),
+                .get_or_init(|| self.answers_nothing()),
             Fact::Short => self.signal.body.len() <= 400,
             Fact::Tiny => self.signal.body.len() <= 32,
             Fact::Prose => *self.prose.get_or_init(|| prose(&self.source.head)),
@@ -116,6 +116,14 @@ impl Reading<'_> {
             Fact::Plain => self.plain(),
             Fact::Weighs(reason) => self.weighed().is_some_and(|weighed| weighed.reason == reason),
         }
+    }
+
+    fn answers_nothing(&self) -> bool {
+        let text = self.view().bytes();
+        // A status says that the call came back, so this is what it came back with.
+        let is_nothing =
+            self.signal.status.is_some() && matches!(text.trim_ascii(), b"null" | b"[]" | b"\"\"");
+        is_nothing || only_comments(self.view().slice(0..ANSWER_REACH)) || empty_answer(self.squeezed())
     }
 
     /// The front of the body as text, as far as facts look.

@@ -127,7 +127,11 @@ const UNITS: &[(&str, u128, bool)] = &[
 
 /// The span that begins the text, and the rest after it. A number without a unit counts as `bare` nanoseconds.
 pub(crate) fn leading(text: &str, bare: Option<u128>) -> Option<(Duration, &str)> {
-    let mut rest = text;
+    // ISO 8601: `pt2m30s`.
+    let mut rest = text
+        .strip_prefix("pt")
+        .filter(|rest| rest.starts_with(|ch: char| ch.is_ascii_digit()))
+        .unwrap_or(text);
     let mut total: u128 = 0;
     let mut seen = false;
     loop {
@@ -298,6 +302,7 @@ mod tests {
     #[test_case("5 小时", 18_000_000; "chinese hours")]
     #[test_case("20 секунд", 20_000; "russian")]
     #[test_case("160h20m10.7s", 577_210_700; "long")]
+    #[test_case("pt2m30s", 150_000; "iso 8601")]
     fn spans_are_read(text: &str, ms: u64) {
         let (span, _) = leading(text, None).unwrap();
         assert_eq!(failover_types::millis(span), ms);

@@ -127,6 +127,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{key|token} is not permitted to",
         "{key|token|login} expired on",
         "no api key {provided|found|supplied|set|configured|for}",
+        "{provider|access|secret|virtual|signing} key {not found|missing|is missing|unknown}",
         "requires an api key",
         "apikeyenvnotfound",
         "no {auth|authentication|authorization|credentials} {credentials|header|token} .. {found|provided|present}",

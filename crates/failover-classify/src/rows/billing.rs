@@ -37,6 +37,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "low balance",
         "overdue {balance|payment|bill|invoice|invoices}",
         "account .. overdue",
+        "overdue account",
+        "{characters|credits|units|points} remaining, while .. {characters|credits|units|points} are required",
+        "requires .. usage credits",
+        "balance {is|of} {$0|0|$0.0|$0.00|0.00}",
         "in arrears",
         "arrearage",
         "top up",
@@ -52,7 +56,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "out of extra usage",
         "credits are required",
     ])
-    .none(&["{servers|service|models|model|system} {are|is} currently overloaded", "add your own key", "in flight requests", "the vendor's api", "resets .. {am|pm}", "rate limit of 60", "shared pool"]),
+    .none(&["{servers|service|models|model|system} {are|is} currently overloaded", "add your own key", "in flight requests", "the vendor's api", "no {credits|credit} {were |was |have been |}{consumed|charged|used|deducted}", "resets .. {am|pm}", "rate limit of 60", "shared pool"]),
     row("core/billing-payment", &[
         "payment {required|is required|method|failed|declined|overdue|past due|has failed|error|needed|instrument}",
         "402 payment",

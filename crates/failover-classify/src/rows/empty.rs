@@ -16,7 +16,14 @@ pub(crate) const ROWS: &[Rule] = &[
     ]),
     row("core/empty-words", &[
         "{completed|finished|ended|stopped} without {valid |any |usable |}{content|output|text|candidates|message}",
-        "quick accessor requires .. {part|candidate|candidates}",
+        "quick accessor .. {part|candidate|candidates}",
+        "no response from .. {stop reason|finish reason}",
+        "choices={none|null|[]}",
+        "{failed to|could not|unable to} parse {output|the output|model output|generated text|the generated text|tool call}",
+        "invalid input for tool",
+        "invalidtoolinputerror",
+        "validation {error|errors} for agentoutput",
+
         "{valid part|candidates|parts} .. {none were returned|none was returned|none are present}",
         "{returned|produced|generated|contains|contained} no {text|tool call|part|parts|candidate} {and|,|or} {no |}{tool call|tool calls|text|reasoning|content}*",
         "empty {response|stream|stop|completion|output|message|content|reply|answer|result|choices|response text|assistant message|model response|text response|response body|candidates|candidate|generation|turn}",
@@ -73,6 +80,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "empty reply from server",
         "context size",
         "no body",
+        "failed to {generate|produce|provide} {a |the |}{response|content|completion|output|text}: ",
         "should not be empty",
         "message content is empty",
         "stream error",

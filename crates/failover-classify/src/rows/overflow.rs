@@ -38,6 +38,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "exceeds n ctx",
         "{prompt|input} exceeds",
         "context overflow",
+        "{prompt|input|request|message} length exceeded",
+        "cannot truncate to .. required",
         "exceeds max length",
         "exceed* the maximum length of .. tokens",
         "超出 .. {上下文|最大长度|长度限制|最大token|最大输入}",

@@ -27,6 +27,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "{at|reached|hit} {its |our |the |}{maximum|max|full|peak} capacity",
         "no capacity",
         "no {workers|slots|gpus|instances|replicas|servers|nodes|machines|backends|runners} {are |is |were |currently |}{available|free|left|ready}",
+        "no {ai |inference |gpu |}{workers|permits|slots} available",
+        "process is not ready",
         "no {available|free|idle} {capacity|server|servers|gpu|gpus|workers|worker|instance|instances|slots|slot|replicas|workers available|upstream|backends|accounts|nodes}",
         "no more data centers",
         "{unable|cannot|can't|not able} to {handle|process|serve|accept} .. {load|additional requests|demand|overload*|capacity|at this time due to high}",

@@ -138,7 +138,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required", "负载已饱和", "usage credits are required", "response with no choices", "每日", "每天", "今日", "明天", "exceed context limit", "exceeds the context window", "prompt is too long", "maximum context length is"]),
     row("core/rate-concurrency", &[
-        "{too many|maximum|max|limit on|limit of|number of|exceeded|reached|high} {concurrent|parallel|simultaneous|in flight} {requests|connections|calls|sessions|request|generations|usage}",
+        "{too many|maximum|max|limit on|limit of|number of|exceeded|reached|high} {concurrent|parallel|simultaneous|in flight} {requests|connections|calls|sessions|request|generations|usage|contexts|streams|jobs|tasks}",
         "{concurrency|concurrent|parallel|parallelism} {limit|limits|quota|request limit|requests limit|usage|requests} {reached|exceeded|hit|exhausted|has been|of|is|for}",
         "{organization|project|account|max organization|user} concurrency",
         "concurrent requests {exceeded|limit|reached}",
@@ -208,6 +208,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "limit exceeded",
         "requests list",
         "allocated quota exceeded",
+        "exceeded your allocated quota",
+        "error: .. rate limited",
         "{you|your} {have been|are|were|has been|is} {temporarily limited|limited|being limited}",
         "accounts are currently limited",
         "temporarily {limiting|limited} .. requests",

@@ -24,6 +24,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "invalid encrypted content",
         "invalid signature in thinking",
         "session hit the maximum duration",
+        "session duration {expired|exceeded|has expired|limit}",
         "maximum duration of .. minutes",
         "session .. {maximum duration|too old|was closed|terminated by|has ended|has been closed}",
         "cached content .. {not found|expired|permission denied}",

@@ -25,8 +25,10 @@ const PASSES: usize = 14;
 const STEP: f64 = 0.5;
 /// How much of a weight is taken away at each step.
 const DECAY: f64 = 2e-3;
-/// A term of fewer texts is left out: little can be learned from them.
+/// A word of fewer texts is left out: little can be learned from them.
 const FEWEST: usize = 3;
+/// A pair of words says little that its words do not; most stand together by chance.
+const FEWEST_PAIRS: usize = 6;
 /// A weight of 1.0 in the table.
 const UNIT: f64 = 4.0;
 /// A weight nearer to zero than this, in the table's units, is none.
@@ -70,6 +72,8 @@ struct Text {
 
 /// A case of the corpus counts for more than a wording: it has all that stands around a message.
 const CASE: f64 = 2.0;
+/// A wording in a wrapper is no new wording.
+const WRAPPED: f64 = 0.5;
 
 /// Weights of all terms, and what every text weighs.
 struct Weights {
@@ -95,7 +99,7 @@ pub(crate) fn main(args: &[String]) -> Outcome {
             *counts.entry(term).or_default() += 1;
         }
     }
-    counts.retain(|_, count| *count >= FEWEST);
+    counts.retain(|term, count| *count >= if term.contains(' ') { FEWEST_PAIRS } else { FEWEST });
     let names: Vec<&str> = counts.keys().copied().collect();
     let texts: Vec<Text> = labelled
         .iter()
@@ -106,7 +110,11 @@ pub(crate) fn main(args: &[String]) -> Outcome {
             Text {
                 terms: known.into_iter().collect(),
                 reason: place(*reason),
-                worth: if index < own { 1.0 } else { CASE },
+                worth: match index {
+                    _ if index >= own => CASE,
+                    _ if index % 2 == 1 => WRAPPED,
+                    _ => 1.0,
+                },
             }
         })
         .collect();

@@ -1,7 +1,7 @@
 //! Rows become one automaton and a few index tables, once.
 
 use crate::phrase;
-use crate::rule::{Family, Matcher, ProviderRules, Rule};
+use crate::rule::{Matcher, ProviderRules, Rule};
 use crate::trie::{Automaton, Entry};
 use crate::weights;
 use crate::words::{self, Word};
@@ -500,7 +500,7 @@ impl Compiled {
             rows.push(Row { rule, any, all, none, codes, no_codes });
         }
         known.prefixes.sort_unstable();
-        if rows.iter().any(|row| row.rule.family == Family::Weight) {
+        if rows.iter().any(|row| row.rule.family.is_weighed()) {
             weights::prepare();
         }
         for (text, word) in words::all() {

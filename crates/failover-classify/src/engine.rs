@@ -102,7 +102,7 @@ impl Classifier {
     pub fn terms(&self, signal: &Signal<'_>) -> Vec<String> {
         reading::with_scratch(|scratch| {
             let mut terms = Vec::new();
-            self.read(signal, 0, scratch).terms(|term, _| terms.push(term.to_owned()));
+            self.read(signal, 0, scratch).terms(|term, _| terms.push(term.to_string()));
             terms
         })
     }
@@ -148,10 +148,9 @@ impl Classifier {
             .filter_map(|index| self.row(reading, index).map(|(row, span)| (row, Winner::Row(index, span))));
         let first = match held.next() {
             None => Winner::Nothing,
-            Some((row, weighed)) if row.rule.family == Family::Weight => held
-                .next()
-                .filter(|(next, _)| yields(&row.rule, &next.rule))
-                .map_or(weighed, |(_, next)| next),
+            Some((row, weighed)) if row.rule.family.is_weighed() => {
+                held.find(|(next, _)| yields(&row.rule, &next.rule)).map_or(weighed, |(_, next)| next)
+            }
             Some((_, first)) => first,
         };
         let local = self
@@ -258,9 +257,12 @@ impl Classifier {
     }
 }
 
-/// Whether what the words weigh towards is said by the status, too: then it is the status that says it.
+/// Whether a row says what the words weigh towards: then it is the row that says it. One that knows nothing better says
+/// nothing, and words know no more of a credential than that it is refused.
 pub(crate) fn yields(weighed: &crate::Rule, next: &crate::Rule) -> bool {
-    weighed.family == Family::Weight && weighed.reason == next.reason
+    let reason =
+        if next.reason == FailoverReason::AuthPermanent { FailoverReason::Auth } else { next.reason };
+    weighed.reason == reason && next.tier != Tier::Fallback && !next.family.is_weighed()
 }
 
 /// The signal itself and its causes, outermost first; one that only repeats the signal is no level.

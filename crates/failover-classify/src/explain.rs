@@ -72,13 +72,24 @@ impl Classifier {
         for (row, span) in reading.candidates().filter_map(|index| self.row(reading, index)) {
             let rule = &row.rule;
             // Words are weighed only where nothing above holds.
-            if rule.family == Family::Weight && matched.len() > first {
+            if rule.family.is_weighed() && matched.len() > first {
                 continue;
             }
-            let place =
-                if weighed.is_some_and(|weighed| yields(weighed, rule)) { first } else { matched.len() };
-            weighed = Some(rule).filter(|rule| rule.family == Family::Weight);
-            let asked = if rule.family == Family::Weight {
+            let place = match weighed.take_if(|weighed| yields(weighed, rule)) {
+                Some(weighed) => {
+                    // They add nothing to a wording that stands first anyway.
+                    let is_next = rule.tier == Tier::Message && matched.len() == first + 1;
+                    if weighed.family == Family::Outweighs && is_next {
+                        matched.truncate(first);
+                    }
+                    first
+                }
+                None => matched.len(),
+            };
+            if rule.family.is_weighed() {
+                weighed = Some(rule);
+            }
+            let asked = if rule.family.is_weighed() {
                 reading.said_for(rule.reason)
             } else {
                 rule.matcher.to_string()
@@ -123,7 +134,7 @@ fn why(matched: &[Match], level: usize) -> String {
         (Some(first), Some(second)) if level > 0 => {
             format!("{} decided at cause {level} of the chain, before {}", first.rule, second.rule)
         }
-        (Some(first), Some(second)) if second.family == Family::Weight => {
+        (Some(first), Some(second)) if second.family.is_weighed() => {
             format!("{}: the words weigh towards {}, too", first.rule, first.reason)
         }
         (Some(first), Some(second)) if first.tier != second.tier => {

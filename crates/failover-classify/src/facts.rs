@@ -92,7 +92,7 @@ impl Reading<'_> {
     pub(crate) fn holds(&self, fact: Fact) -> bool {
         let bare = || *self.bare.get_or_init(|| bare(self.view().slice(0..400)));
         match fact {
-            Fact::EmptyBody => self.view().bytes().iter().all(u8::is_ascii_whitespace),
+            Fact::EmptyBody => !self.view().html && self.view().bytes().iter().all(u8::is_ascii_whitespace),
             Fact::Bare => bare(),
             Fact::Worded => !bare(),
             Fact::Html => self.view().html,
@@ -115,6 +115,9 @@ impl Reading<'_> {
             Fact::Speech => self.text_only() && guard::is_speech(self.front()),
             Fact::Plain => self.plain(),
             Fact::Weighs(reason) => self.weighed().is_some_and(|weighed| weighed.reason == reason),
+            Fact::Outweighs(reason) => {
+                self.weighed().is_some_and(|weighed| weighed.reason == reason && weighed.outweighs)
+            }
         }
     }
 
@@ -158,10 +161,19 @@ impl Reading<'_> {
 /// Whether a text says nothing beyond its status.
 fn bare(text: &[u8]) -> bool {
     text.len() < 400
-        && String::from_utf8_lossy(text)
+        && without_class(&String::from_utf8_lossy(text))
             .split(|ch: char| !ch.is_alphabetic())
             .filter(|word| word.len() > 1)
             .all(|word| STATUS_WORDS.contains(&word))
+}
+
+/// A text without the name of an exception's class at its front, which says what failed, not why.
+fn without_class(text: &str) -> &str {
+    text.split_once(": ")
+        .filter(|(class, _)| {
+            !class.contains(' ') && (class.ends_with("exception") || class.ends_with("error"))
+        })
+        .map_or(text, |(_, rest)| rest)
 }
 
 /// A list in Markdown, or a text of many sentences, without anything structured in it.

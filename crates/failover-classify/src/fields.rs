@@ -22,7 +22,7 @@ fn kind_of(key: &[u8]) -> (bool, bool) {
 }
 
 /// Words that a status follows, without a colon.
-const STATUS_WORDS: [&str; 47] = [
+const STATUS_WORDS: [&str; 74] = [
     "upstream",
     "answered",
     "answered with",
@@ -70,10 +70,37 @@ const STATUS_WORDS: [&str; 47] = [
     "last status",
     "cause",
     "caused by",
+    "zurückgegeben",
+    "fehlercode",
+    "statut",
+    "code d'erreur",
+    "estado",
+    "código",
+    "stato",
+    "statuskod",
+    "foutcode",
+    "kod błędu",
+    "статус",
+    "код",
+    "код ошибки",
+    "код помилки",
+    "durum kodu",
+    "状态",
+    "狀態碼",
+    "错误代码",
+    "錯誤碼",
+    "ステータス",
+    "ステータスコード",
+    "エラーコード",
+    "상태 코드",
+    "상태",
+    "오류 코드",
+    "mã lỗi",
+    "kode status",
 ];
 
 /// Words that follow a status.
-const REASON_PHRASES: [&str; 36] = [
+const REASON_PHRASES: [&str; 40] = [
     "bad request",
     "unauthorized",
     "payment required",
@@ -110,6 +137,10 @@ const REASON_PHRASES: [&str; 36] = [
     "unavailable for legal",
     "unknown error",
     "error",
+    "verboten",
+    "interdit",
+    "prohibido",
+    "запрещен",
 ];
 
 /// A code: where its text stands in [`Fields::text`], and where it stands in the view.

@@ -4,7 +4,7 @@ use crate::compile::{Compiled, Row, is_spelled};
 use crate::facts;
 use crate::fields::{self, Fields};
 use crate::lower::Lower;
-use crate::rule::{Family, Matcher};
+use crate::rule::Matcher;
 use crate::scan::Found;
 use crate::source::Source;
 use crate::view::{self, View};
@@ -189,7 +189,7 @@ impl Reading<'_> {
         if !matcher.facts.iter().all(|fact| self.holds(*fact)) {
             return None;
         }
-        if row.rule.family == Family::Weight {
+        if row.rule.family.is_weighed() {
             span = span.or(self.weighed().and_then(|weighed| weighed.span));
         }
         Some((row, span))

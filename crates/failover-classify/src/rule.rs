@@ -20,6 +20,8 @@ pub enum Family {
     NotAFailure,
     /// A condition of this machine.
     Machine,
+    /// Words that weigh so much that they stand before a known wording of something else.
+    Outweighs,
     /// A refused prompt or answer.
     Refusal,
     /// A rate text that names its window, its limit or the time of its reset.
@@ -62,6 +64,13 @@ pub enum Family {
     GenericType,
     /// Nothing better was known.
     Last,
+}
+
+impl Family {
+    /// Whether words that are weighed decide, and not a wording that is known.
+    pub(crate) const fn is_weighed(self) -> bool {
+        matches!(self, Self::Outweighs | Self::Weight)
+    }
 }
 
 /// A set of HTTP statuses.
@@ -123,6 +132,8 @@ pub enum Fact {
     Plain,
     /// The words of the text weigh towards this reason by far enough, more so where no status says that the call failed.
     Weighs(FailoverReason),
+    /// The words weigh so much towards this reason that a known wording of something else is by the way.
+    Outweighs(FailoverReason),
 }
 
 /// What a row asks for. Everything given must hold; an empty matcher holds always.

@@ -237,6 +237,7 @@ impl View {
                     i += 1;
                 }
                 b'&' => i = self.entity(source, i, base),
+                b'%' => i = self.percent(bytes, i, base),
                 0..=0x7f => {
                     self.ascii(byte, base + i);
                     i += 1;
@@ -286,6 +287,18 @@ impl View {
             }
             _ => i,
         }
+    }
+
+    /// `%20`: what gRPC and addresses make of a text.
+    fn percent(&mut self, bytes: &[u8], start: usize, base: usize) -> usize {
+        let digits = bytes.get(start + 1..start + 3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if let Some(byte) = byte.filter(|byte| (b' '..0x7f).contains(byte)) {
+            self.ascii(byte, base + start);
+            return start + 3;
+        }
+        self.push(b'%', base + start);
+        start + 1
     }
 
     fn entity(&mut self, source: &str, start: usize, base: usize) -> usize {
@@ -389,7 +402,7 @@ const FOLDED: [u8; 256] = {
     while byte < 0x80 {
         let folded = match byte {
             0..=b' ' | 0x7f | b'_' => b' ',
-            b'\\' | b'<' | b'-' | b'&' | b'`' | b'*' => 0,
+            b'\\' | b'<' | b'-' | b'&' | b'`' | b'*' | b'%' => 0,
             _ => byte.to_ascii_lowercase(),
         };
         #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
@@ -416,7 +429,7 @@ fn fold_chunk(bytes: &[u8; CHUNK], last: u8) -> Option<[u8; CHUNK]> {
         let lower = byte | u8::from(byte.is_ascii_uppercase()) << 5;
         *place = if space == 1 { b' ' } else { lower };
         odd |= u8::from(byte >= 0x80);
-        for special in [b'\\', b'<', b'-', b'&', b'`', b'*'] {
+        for special in [b'\\', b'<', b'-', b'&', b'`', b'*', b'%'] {
             odd |= u8::from(byte == special);
         }
     }

@@ -3,12 +3,16 @@
 //! Rows name wordings, and nobody can list them all: a text that says "your prepaid purse is empty" in words that no
 //! row has still holds words that mostly stand in texts about money. Each word has a weight for each reason, learned
 //! from the labelled texts of `fixtures/wordings` and `fixtures/corpus` (`cargo xtask weights` writes the table). The
-//! weights of a text's words are added up, and the reason that leads by far enough is taken. Rows that ask for it
-//! ([`crate::Fact::Weighs`]) stand behind every wording and every type that an error names, and before its bare status.
+//! weights of a text's words, and of each with the word before it, are added up, and the reason that leads by far enough
+//! is taken. Rows that ask for it ([`crate::Fact::Weighs`]) stand behind every wording and every type that an error
+//! names, and before its bare status. Where it leads by far more, it stands before wordings of anything else, too
+//! ([`crate::Fact::Outweighs`]): "internal error" may be said by the way.
 
 use crate::reading::Reading;
-use failover_types::FailoverReason;
-use rustc_hash::FxHashMap;
+use failover_types::{FailoverReason, Lane};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::fmt;
+use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -20,7 +24,7 @@ const BIAS: &str = "-";
 const STEM: usize = 7;
 /// Capitals are looked for in so many chars of a word's front: what is longer is no name of a code.
 const SPLIT: usize = 48;
-/// No more terms of a text are looked at.
+/// No more words of a text are looked at.
 const MOST: usize = 256;
 /// No more terms are taken from the table; a bit each says whether a term was met.
 const LONGEST: usize = 16_384;
@@ -56,15 +60,33 @@ fn wanted(status: Option<u16>, reason: FailoverReason) -> i32 {
         {
             8
         }
+        // Both are the provider's, and the status has said so.
+        Some(500..) if matches!(reason, ServerError | Timeout) => 8,
         // A credential is not put aside for a few words, either.
         Some(500..) if matches!(reason, Auth | Billing) => 6,
         // These say that it failed.
-        Some(_) => 3,
+        Some(_) => 4,
     }
+}
+
+/// What [`wanted`] is before a wording that a row knows.
+fn outweighing(status: Option<u16>, reason: FailoverReason) -> i32 {
+    let moves_on = matches!(
+        reason.lane(),
+        Lane::RateLimit | Lane::Overloaded | Lane::Transient | Lane::Model | Lane::Opaque
+    );
+    if status.is_some_and(|status| status >= 500) && !moves_on { OUTWEIGHS_FAULT } else { OUTWEIGHS }
 }
 
 /// Fewer known terms say nothing.
 const FEWEST: i32 = 2;
+/// A wording that a row knows may stand beside what a text is about: "internal error. No credits were consumed". By so
+/// much more must the words lead to be believed before it: of errors that neither rows nor words were made from, a dozen
+/// were read rightly for it for each that was not.
+const OUTWEIGHS: i32 = 8;
+/// And by this much where the status says that the provider failed, and the words that it was the caller: that ends the
+/// call, or puts a credential aside.
+const OUTWEIGHS_FAULT: i32 = 16;
 /// And fewer than these must lead as much as these: three words that lean are no evidence.
 const FULL: i32 = 8;
 
@@ -74,8 +96,8 @@ type Weights = [i8; COLUMNS];
 struct Table {
     /// The columns.
     reasons: Vec<FailoverReason>,
-    /// Terms, each with its place in `weights`.
-    terms: FxHashMap<&'static str, u16>,
+    /// Keys of terms, each with its place in `weights`.
+    terms: FxHashMap<u64, u16>,
     weights: Vec<Weights>,
     bias: Weights,
 }
@@ -106,15 +128,15 @@ impl Table {
             } else if let Some(index) =
                 u16::try_from(known.weights.len()).ok().filter(|index| usize::from(*index) < LONGEST)
             {
-                known.terms.insert(term, index);
+                known.terms.insert(Term::written(term).key(), index);
                 known.weights.push(weights);
             }
         }
         known
     }
 
-    fn find(&self, term: &str) -> Option<(u16, &Weights)> {
-        let index = *self.terms.get(term)?;
+    fn find(&self, term: Term<'_>) -> Option<(u16, &Weights)> {
+        let index = *self.terms.get(&term.key())?;
         self.weights.get(usize::from(index)).map(|weights| (index, weights))
     }
 }
@@ -141,8 +163,8 @@ fn weights(cells: &str) -> Weights {
 struct Met {
     /// Of each term of the table a bit.
     is_in: [u64; LONGEST / 64],
-    /// Twice the most, for a code has terms of its own.
-    terms: [(u16, Span); 2 * MOST],
+    /// A word is two terms, and a code has words of its own.
+    terms: [(u16, Span); 4 * MOST],
     count: usize,
 }
 
@@ -179,10 +201,49 @@ impl Met {
     }
 }
 
+/// A word of a text, or it and the word before it: "not found" says more than either.
+#[derive(Clone, Copy)]
+pub(crate) struct Term<'t> {
+    before: Option<&'t str>,
+    word: &'t str,
+}
+
+impl<'t> Term<'t> {
+    fn of(word: &'t str) -> Self {
+        Self { before: None, word }
+    }
+
+    /// As a term is written in the table.
+    fn written(text: &'t str) -> Self {
+        text.split_once(' ').map_or(Self::of(text), |(before, word)| Self { before: Some(before), word })
+    }
+
+    /// What stands for it in the table; a test proves that no two terms share one.
+    fn key(self) -> u64 {
+        let mut hasher = FxHasher::default();
+        if let Some(before) = self.before {
+            hasher.write(before.as_bytes());
+        }
+        hasher.write(self.word.as_bytes());
+        hasher.finish()
+    }
+}
+
+impl fmt::Display for Term<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.before {
+            Some(before) => write!(f, "{before} {}", self.word),
+            None => f.write_str(self.word),
+        }
+    }
+}
+
 /// What the words of a text come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weighed {
     pub(crate) reason: FailoverReason,
+    /// They lead by so much that a known wording of something else must be by the way.
+    pub(crate) outweighs: bool,
     /// The word that says most for it, in bytes of the view; `None` if it stands in the signal's code.
     pub(crate) span: Option<(usize, usize)>,
 }
@@ -200,7 +261,7 @@ impl Reading<'_> {
             return None;
         }
         let mut sums = WEIGHTS.bias.map(i32::from);
-        let mut met = Met { is_in: [0; LONGEST / 64], terms: [(0, None); 2 * MOST], count: 0 };
+        let mut met = Met { is_in: [0; LONGEST / 64], terms: [(0, None); 4 * MOST], count: 0 };
         self.terms(|term, span| {
             let Some((index, weights)) = WEIGHTS.find(term) else { return };
             if met.is_new(index, span) {
@@ -223,9 +284,13 @@ impl Reading<'_> {
         let (best, column) = first?;
         let reason = *WEIGHTS.reasons.get(column)?;
         let (lead, wanted) = (best - second?, wanted(self.status, reason));
-        let leads = count >= FEWEST && lead * lead >= wanted * wanted * (count.max(FULL) + 1);
-        (leads && reason != FailoverReason::Unclassified)
-            .then(|| Weighed { reason, span: met.strongest(column) })
+        let leads_by = |wanted: i32| lead * lead >= wanted * wanted * (count.max(FULL) + 1);
+        let is_reason = count >= FEWEST && reason != FailoverReason::Unclassified;
+        (is_reason && leads_by(wanted)).then(|| Weighed {
+            reason,
+            outweighs: leads_by(wanted.max(outweighing(self.status, reason))),
+            span: met.strongest(column),
+        })
     }
 
     /// The words that say most for a reason, in words: what a person is told.
@@ -237,11 +302,8 @@ impl Reading<'_> {
         let mut said: Vec<(i8, String)> = Vec::new();
         self.terms(|term, _| {
             let weight = WEIGHTS.find(term).and_then(|(_, weights)| weights.get(column)).copied();
-            if let Some(weight) = weight.filter(|weight| *weight > 0)
-                && !said.iter().any(|(_, known)| known == term)
-            {
-                said.push((weight, term.to_owned()));
-            }
+            let said_now = weight.filter(|weight| *weight > 0).map(|weight| (weight, term.to_string()));
+            said.extend(said_now.filter(|now| !said.contains(now)));
         });
         said.sort_unstable_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         let told: Vec<String> =
@@ -250,7 +312,7 @@ impl Reading<'_> {
     }
 
     /// The terms of the signal's code and of the text, with their places in the view.
-    pub(crate) fn terms(&self, mut found: impl FnMut(&str, Option<(usize, usize)>)) {
+    pub(crate) fn terms(&self, mut found: impl FnMut(Term<'_>, Option<(usize, usize)>)) {
         if let Some(code) = self.signal.code {
             let lower = crate::lower::Lower::<{ crate::fields::LONGEST }>::of(code);
             let upper = |range: Range<usize>| {
@@ -275,13 +337,28 @@ impl Reading<'_> {
     }
 }
 
-/// Finds the terms of a text: the front of each word, and pairs of chars of scripts that write no spaces. `upper` says
+/// Finds the terms of a text: each word, and it with the word before it.
+fn each<'t>(
+    text: &'t str,
+    upper: impl FnMut(Range<usize>) -> bool,
+    mut found: impl FnMut(Term<'t>, (usize, usize)),
+) {
+    let mut last = None;
+    words(text, upper, |word, (start, end)| {
+        found(Term::of(word), (start, end));
+        if let Some((before, begin)) = last.replace((word, start)) {
+            found(Term { before: Some(before), word }, (begin, end));
+        }
+    });
+}
+
+/// Finds the words of a text: the front of each, and pairs of chars of scripts that write no spaces. `upper` says
 /// whether a byte of a range was an upper-case letter before it was folded: `quotaExceeded` is two words. It is asked of
 /// ranges that hardly ever lie further in front than the last one.
-fn each(
-    text: &str,
+fn words<'t>(
+    text: &'t str,
     mut upper: impl FnMut(Range<usize>) -> bool,
-    mut found: impl FnMut(&str, (usize, usize)),
+    mut found: impl FnMut(&'t str, (usize, usize)),
 ) {
     let mut left = MOST;
     let mut is_in_pair = false;
@@ -359,18 +436,18 @@ mod tests {
         for line in &lines[1..] {
             let (term, cells) = line.split_once('\t').unwrap();
             let parsed: Vec<i8> = cells.split(' ').map(|number| number.parse().unwrap()).collect();
-            let read = WEIGHTS.find(term).map_or(&WEIGHTS.bias, |(_, weights)| weights);
+            let read = WEIGHTS.find(Term::written(term)).map_or(&WEIGHTS.bias, |(_, weights)| weights);
             assert_eq!(read[..WEIGHTS.reasons.len()], parsed, "{term}");
         }
     }
 
-    #[test_case("your prepaid purse", &["your", "prepaid", "purse"]; "words")]
-    #[test_case("a deactivated key", &["deactiv", "key"]; "a front of seven, nothing of one letter")]
-    #[test_case("quotaExceeded HTTPError", &["quota", "exceede", "httperr"]; "camel case")]
-    #[test_case("model_not-found", &["model", "not", "found"]; "joined words")]
-    #[test_case("余额不足", &["余额", "额不", "不足"]; "pairs of chars")]
-    #[test_case("GPU不足です", &["gpu", "不足", "足で", "です"]; "two scripts")]
-    #[test_case("ключ отозван", &["ключ", "отозван"]; "cyrillic")]
+    #[test_case("your prepaid purse", &["your", "prepaid", "your prepaid", "purse", "prepaid purse"]; "words and pairs")]
+    #[test_case("a deactivated key", &["deactiv", "key", "deactiv key"]; "a front of seven, nothing of one letter")]
+    #[test_case("quotaExceeded HTTPError", &["quota", "exceede", "quota exceede", "httperr", "exceede httperr"]; "camel case")]
+    #[test_case("not-found", &["not", "found", "not found"]; "joined words")]
+    #[test_case("余额不足", &["余额", "额不", "余额 额不", "不足", "额不 不足"]; "pairs of chars")]
+    #[test_case("GPU不足", &["gpu", "不足", "gpu 不足"]; "two scripts")]
+    #[test_case("ключ отозван", &["ключ", "отозван", "ключ отозван"]; "cyrillic")]
     #[test_case("429: 17!", &[]; "no words")]
     fn terms_of_a_text(text: &str, wanted: &[&str]) {
         let classifier = Classifier::standard().unwrap();
@@ -380,7 +457,7 @@ mod tests {
     #[test]
     fn no_more_terms_than_the_bound_are_looked_at() {
         let classifier = Classifier::standard().unwrap();
-        assert_eq!(classifier.terms(&Signal::text(&"purse ".repeat(10_000))).len(), MOST);
+        assert_eq!(classifier.terms(&Signal::text(&"purse ".repeat(10_000))).len(), 2 * MOST - 1);
     }
 
     // spec: C-3
@@ -390,8 +467,8 @@ mod tests {
         let body = br#"{"oops": "your prepaid purse holds no more coins"}"#;
         let verdict = |status| classifier.classify(&Signal::default().with_body(body).with_status(status));
         assert_eq!(verdict(400).reason, FailoverReason::Billing);
-        assert_eq!(verdict(400).evidence.rule, "core/weighs-billing");
-        assert_eq!(verdict(400).evidence.tier, Tier::Status);
+        assert_eq!(verdict(400).evidence.rule, "core/outweighs-billing");
+        assert_eq!(verdict(400).evidence.tier, Tier::Message);
         let (start, end) = verdict(400).evidence.span.unwrap();
         assert!([&b"prepaid"[..], b"purse", b"coins"].contains(&&body[start..end]));
         let tells_little = |status| {
@@ -411,7 +488,7 @@ mod tests {
         // The status says it, too, and decides; the words stand behind it.
         let explained = classifier.explain(&Signal::text(body).with_status(402));
         let rules: Vec<&str> = explained.matched.iter().map(|found| found.rule.as_str()).collect();
-        assert_eq!(rules, ["core/status-402", "core/weighs-billing"]);
+        assert_eq!(rules, ["core/status-402", "core/outweighs-billing"]);
         assert_eq!(explained.verdict.evidence.rule, "core/status-402");
     }
 }

@@ -192,7 +192,7 @@ fn joined(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// A small number in words: `one hour`. "a minute" is no number, it means a while.
+/// A small number in words: `one hour`, `一小时`. "a minute" is no number, it means a while.
 fn spelled(text: &str) -> Option<(u128, u32, &str)> {
     const WORDS: &[(&str, u128)] = &[
         ("one ", 1),
@@ -208,6 +208,12 @@ fn spelled(text: &str) -> Option<(u128, u32, &str)> {
         ("fifteen ", 15),
         ("twenty ", 20),
         ("thirty ", 30),
+        ("一", 1),
+        ("两", 2),
+        ("二", 2),
+        ("三", 3),
+        ("五", 5),
+        ("十", 10),
     ];
     let (rest, value) = WORDS.iter().find_map(|(word, value)| Some((text.strip_prefix(word)?, *value)))?;
     unit(rest).map(|_| (value, 0, rest))
@@ -300,6 +306,7 @@ mod tests {
     #[test_case("174ms", 174; "milliseconds")]
     #[test_case("30 秒后", 30_000; "chinese")]
     #[test_case("5 小时", 18_000_000; "chinese hours")]
+    #[test_case("一小时后", 3_600_000; "a chinese number")]
     #[test_case("20 секунд", 20_000; "russian")]
     #[test_case("160h20m10.7s", 577_210_700; "long")]
     #[test_case("pt2m30s", 150_000; "iso 8601")]

@@ -67,7 +67,7 @@ const FIELDS: [(&str, &str, u128); 51] = [
 ];
 
 /// Words after which a span stands. `true`: a bare number counts as seconds.
-const BEFORE: [(&str, bool); 143] = [
+const BEFORE: [(&str, bool); 144] = [
     ("versuche es in", false),
     ("versuch es in", false),
     ("probiere es in", false),
@@ -177,6 +177,7 @@ const BEFORE: [(&str, bool); 143] = [
     ("din nou în", false),
     ("din nou peste", false),
     ("подождите", false),
+    ("подождать", false),
     ("зачекайте", false),
     ("أخرى بعد", false),
     ("بعد", false),

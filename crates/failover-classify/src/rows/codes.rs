@@ -209,6 +209,7 @@ pub(crate) const ROWS: &[Rule] = &[
         ContentRefusal,
         &[
             "content_filter",
+            "jailbreak",
             "content_filtered",
             "content_policy_violation",
             "ResponsibleAIPolicyViolation",
@@ -287,6 +288,10 @@ pub(crate) const ROWS: &[Rule] = &[
         ContextOverflow,
         &[
             "context_length_exceeded",
+            "context_too_large",
+            "prompt_too_large",
+            "input_too_large",
+            "page_characters_exceeded",
             "exceed_context_size_error",
             "tokens_limit_reached",
             "string_above_max_length",
@@ -425,6 +430,7 @@ pub(crate) const ROWS: &[Rule] = &[
             "unknown_model",
             "model_not_available",
             "model_not_supported",
+            "unsupported_tool",
             "unsupported_api_for_model",
             "no_access",
             "model_terms_required",

@@ -20,6 +20,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "no response from .. {stop reason|finish reason}",
         "choices={none|null|[]}",
         "{failed to|could not|unable to} parse {output|the output|model output|generated text|the generated text|tool call}",
+        "{error|failed|failure} {parsing|to parse|in} tool call",
         "invalid input for tool",
         "invalidtoolinputerror",
         "validation {error|errors} for agentoutput",

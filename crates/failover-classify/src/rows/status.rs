@@ -40,6 +40,11 @@ pub(crate) const ROWS: &[Rule] = &[
         .status(StatusSet::OneOf(&[429]))
         .facts(&[Fact::Html])
         .evidence("https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/"),
+    // Not what was asked for, and no status tells whose it is.
+    Rule::new("core/page-200", Tier::Fallback, Family::Last, ServerError)
+        .status(StatusSet::NoError)
+        .facts(&[Fact::Html])
+        .evidence("spec:C-18"),
     Rule::new("core/page-403", Tier::Message, Family::NotAFailure, ServerError)
         .status(StatusSet::OneOf(&[403]))
         .facts(&[Fact::Html])

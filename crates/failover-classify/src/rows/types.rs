@@ -366,7 +366,6 @@ pub(crate) const ROWS: &[Rule] = &[
             "ABORTED",
             "DATA_LOSS",
             "bad_response_status_code",
-            "response.failed",
             "bad_response",
             "bad_response_body",
             "InternalServiceError",
@@ -402,6 +401,8 @@ pub(crate) const ROWS: &[Rule] = &[
             "InvalidPayload",
         ],
     ),
+    // The name of the event, which says less than the error in it.
+    weak("core/type-response-failed", ServerError, &["response.failed"]),
     row(
         "core/type-refusal",
         ContentRefusal,

@@ -3,7 +3,7 @@
 use failover_classify::{AsSignal, Signal, Surface, Verdict};
 use failover_types::{FailoverReason, Scope, Timestamp, millis};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How a payload came to be known.
@@ -251,6 +251,7 @@ impl Corpus {
     pub fn load(root: impl Into<PathBuf>) -> Result<Self, CorpusError> {
         let root = root.into();
         let mut cases: Vec<Case> = Vec::new();
+        let mut ids = BTreeSet::new();
         for directory in entries(&root)?.into_iter().filter(|path| path.is_dir()) {
             for path in entries(&directory)?.into_iter().filter(|path| has_extension(path, "toml")) {
                 let case = read(&path)?;
@@ -258,7 +259,7 @@ impl Corpus {
                     let what = format!("a case of {} does not belong in this directory", case.provider);
                     return Err(CorpusError::Case { path, what });
                 }
-                if cases.iter().any(|known| known.id == case.id) {
+                if !ids.insert(case.id.clone()) {
                     return Err(CorpusError::Case { path, what: "another case has this id".to_owned() });
                 }
                 cases.push(case);

@@ -12,6 +12,7 @@ mod chat;
 pub mod dialect;
 mod failure;
 mod gateway;
+mod gather;
 mod guard;
 mod held;
 mod io;

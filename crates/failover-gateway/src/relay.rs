@@ -4,9 +4,10 @@
 use crate::dialect::StreamRenderer;
 use crate::failure;
 use crate::gateway::State;
+use crate::gather::Gathered;
 use crate::record::{Outcome, Record};
 use crate::rescue::{Continuation, Going, GoneOn, Kept};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use failover::provider::{
     AttemptFailure, ChatReply, NativeFrame, Part, Reply, ReplyEvent, ReplyStream, ToolCallDelta,
 };
@@ -19,11 +20,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// As much as is written at once where more is ready.
-const BATCH_BYTES: usize = 16 * 1024;
-/// A buffer's first size: a few events of text.
-const FIRST_BYTES: usize = 1024;
 
 /// A piece of an answer.
 #[derive(Debug)]
@@ -87,6 +83,8 @@ pub(crate) struct Relay {
     broken: Option<FailoverReason>,
     silence: Silence,
     over: bool,
+    /// What is written next.
+    out: Gathered,
 }
 
 /// Says when a silent stream needs a sign of life.
@@ -150,26 +148,28 @@ impl Relay {
             broken: None,
             silence,
             over: false,
+            out: Gathered::new(),
         }
     }
 
     /// The next bytes; `None` when the answer is over.
     pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut out = BytesMut::new();
-        loop {
-            if self.over {
-                return Poll::Ready(Some(out.freeze()).filter(|bytes| !bytes.is_empty()));
-            }
-            match self.poll_piece(cx) {
-                Poll::Pending if out.is_empty() => {
+        while !self.over && !self.out.is_full() {
+            let Poll::Ready(piece) = self.poll_piece(cx) else {
+                if self.out.is_empty() {
                     if self.silence.poll(cx).is_pending() {
                         return Poll::Pending;
                     }
-                    self.renderer.keep_alive(&mut out);
-                    return Poll::Ready(Some(out.freeze()));
+                    self.renderer.keep_alive(self.out.room());
+                } else if self.out.looks_again() {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
                 }
-                Poll::Pending => break,
-                Poll::Ready(Some(Ok(Piece::Native(frame)))) => {
+                break;
+            };
+            self.out.piece();
+            match piece {
+                Some(Ok(Piece::Native(frame))) => {
                     frame.events.iter().for_each(|event| self.note(event));
                     if frame.content {
                         self.record.content();
@@ -177,38 +177,30 @@ impl Relay {
                     if self.over {
                         self.answered();
                     }
-                    if frame.bytes.is_empty() {
-                        continue;
+                    self.out.push(frame.bytes);
+                    if self.out.is_alone() {
+                        break;
                     }
-                    if out.is_empty() {
-                        // As they came, without a copy.
-                        self.silence.broken();
-                        return Poll::Ready(Some(frame.bytes));
-                    }
-                    out.extend_from_slice(&frame.bytes);
                 }
-                Poll::Ready(Some(Ok(Piece::Event(event)))) => {
+                Some(Ok(Piece::Event(event))) => {
                     self.note(&event);
                     if event.is_content() {
                         self.record.content();
                     }
-                    if out.capacity() == 0 {
-                        out.reserve(FIRST_BYTES);
-                    }
-                    self.renderer.push(&event, &mut out);
+                    self.renderer.push(&event, self.out.room());
                     if self.over {
                         self.answered();
                     }
                 }
-                Poll::Ready(Some(Err(failure))) => self.broke_off(&failure, &mut out),
-                Poll::Ready(None) => self.over = true,
-            }
-            if out.len() >= BATCH_BYTES {
-                break;
+                Some(Err(failure)) => self.broke_off(&failure),
+                None => self.over = true,
             }
         }
+        if self.out.is_empty() {
+            return Poll::Ready(None);
+        }
         self.silence.broken();
-        Poll::Ready(Some(out.freeze()))
+        Poll::Ready(Some(self.out.take()))
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Piece, AttemptFailure>>> {
@@ -260,7 +252,7 @@ impl Relay {
     }
 
     /// The answer broke off: another model goes on with it, or the client is told.
-    fn broke_off(&mut self, failure: &AttemptFailure, out: &mut BytesMut) {
+    fn broke_off(&mut self, failure: &AttemptFailure) {
         self.stream = None;
         let Served { model, profile, since } = &self.served;
         let reason = match self.broken {
@@ -277,10 +269,7 @@ impl Relay {
         }
         let body = failure::broken_off(&model.to_string(), reason, failure);
         self.record.close_with(Outcome::Incomplete, StatusCode::OK, &body.message);
-        if out.capacity() == 0 {
-            out.reserve(FIRST_BYTES);
-        }
-        self.renderer.fail(&body, out);
+        self.renderer.fail(&body, self.out.room());
         self.over = true;
     }
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("failover/", env!("CARGO_PKG_VERSION")));
 
-/// How many headers a request has besides the operator's: there is room for them at once.
-const HEADERS: usize = 6;
+/// How many headers a request has besides the operator's, and room for one that is looked for: there is room at once.
+const HEADERS: usize = 7;
 
 /// Why a target cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -53,6 +53,20 @@ async fn a_stream_comes_piece_by_piece() {
     assert!(world.first.log()[0].closed_at.is_none());
 }
 
+#[tokio::test]
+async fn what_has_come_at_once_goes_out_in_few_writes() {
+    let world = World::new().await;
+    world.first.script("one", [words(60).into()]);
+    let mut open = world.open_stream("default").await;
+    let mut pieces = Vec::new();
+    while let Some(piece) = open.next().await {
+        pieces.push(String::from_utf8_lossy(&piece).into_owned());
+    }
+    let together: usize = pieces.iter().map(|piece| piece.matches("\"content\":\"w").count()).sum();
+    assert_eq!(together, 60);
+    assert!(pieces.len() < 30, "{} writes", pieces.len());
+}
+
 // spec: G-1, G-5
 #[tokio::test]
 async fn a_stream_ends_as_an_answer_ends() {

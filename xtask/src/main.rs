@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod ci;
 mod corpus;
+mod dist;
 mod keys;
 mod layers;
 mod new;
@@ -38,6 +39,11 @@ const COMMANDS: &[(&str, &str, Command)] = &[
         "bench",
         "measure this machine: `gateway` against a bare proxy and nginx, `soak` for endurance",
         bench::main,
+    ),
+    (
+        "dist",
+        "build the program as servers run it, laid out by what a load of every kind uses: target/guided",
+        dist::main,
     ),
     ("new", "`new provider NAME` writes an adapter crate; see docs/add-provider.md", new::main),
     (

@@ -17,6 +17,10 @@ use std::time::Duration;
 pub(super) const CORES: (usize, usize) = (0, 1);
 const CONNECTIONS: usize = 32;
 const HELD: usize = 400;
+/// What is measured is asked in this dialect, which is the upstream's.
+const CHAT: &str = "chat/completions";
+/// How long each load trains a gateway, in milliseconds.
+const TRAINED_MS: u64 = 1_500;
 
 /// A load.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,9 +78,8 @@ pub(crate) fn main(args: &[String]) -> Outcome {
     let tool = release.join("xtask");
     let home = root().join("target/bench-gateway");
     fs::create_dir_all(&home).map_err(|error| io("target", error))?;
-    let (_upstream, line) = Process::telling(CORES.1, &tool, &strings(&["bench", "upstream"]))?;
-    let addresses: Vec<&str> = line.split_whitespace().collect();
-    let [answers, refuses] = addresses.as_slice() else { return Err(Faults::one("no upstream")) };
+    let (_upstream, answers, refuses) = upstream(&tool)?;
+    let (answers, refuses) = (answers.as_str(), refuses.as_str());
 
     let mut servers = vec![failover(&release, &home, answers, refuses)?];
     let (process, line) = Process::telling(CORES.0, &tool, &strings(&["bench", "proxy", "--to", answers]))?;
@@ -103,6 +106,38 @@ pub(crate) fn main(args: &[String]) -> Outcome {
     Ok(())
 }
 
+/// The upstream, and the addresses of one that answers and one that refuses.
+fn upstream(tool: &Path) -> Result<(Process, String, String), Faults> {
+    let (process, line) = Process::telling(CORES.1, tool, &strings(&["bench", "upstream"]))?;
+    let mut addresses = line.split_whitespace().map(str::to_owned);
+    match (addresses.next(), addresses.next()) {
+        (Some(answers), Some(refuses)) => Ok((process, answers, refuses)),
+        _ => Err(Faults::one("no upstream")),
+    }
+}
+
+/// Everything that is measured, and the other dialects besides, for a gateway that counts which of its code is used.
+pub(crate) fn train(args: &[String]) -> Outcome {
+    let release = release(args)?;
+    let tool = release.join("xtask");
+    let home = root().join("target/bench-gateway");
+    fs::create_dir_all(&home).map_err(|error| io("target", error))?;
+    let (_upstream, answers, refuses) = upstream(&tool)?;
+    let server = failover(&release, &home, &answers, &refuses)?;
+    for load in LOADS {
+        for dialect in super::load::dialects() {
+            for connections in [CONNECTIONS, 1] {
+                let report = run(&tool, &server.addresses.0, load, dialect, connections, TRAINED_MS)?;
+                if report.bad > 0 || report.answers == 0 {
+                    let counts = format!("{} good, {} bad answers", report.answers, report.bad);
+                    return Err(Faults::one(format!("{dialect}, {}: {counts}", load.name)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Server {
     fn new(name: &'static str, process: Process, addresses: (String, Option<String>)) -> Self {
         Self { name, process, addresses, results: Vec::new(), memory: 0.0 }
@@ -115,7 +150,7 @@ impl Server {
     fn measure(&mut self, tool: &Path, load: Load, connections: usize, millis: u64) -> Outcome {
         let Some(address) = self.address(load).map(str::to_owned) else { return Ok(()) };
         let before = self.process.cpu()?;
-        let report = run(tool, &address, load, connections, millis)?;
+        let report = run(tool, &address, load, CHAT, connections, millis)?;
         let cpu = self.process.cpu()? - before;
         if report.bad > 0 || report.answers == 0 {
             let counts = format!("{} good, {} bad answers", report.answers, report.bad);
@@ -139,9 +174,17 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn run(tool: &Path, address: &str, load: Load, connections: usize, millis: u64) -> Result<Report, Faults> {
+fn run(
+    tool: &Path,
+    address: &str,
+    load: Load,
+    dialect: &str,
+    connections: usize,
+    millis: u64,
+) -> Result<Report, Faults> {
     let (connections, millis) = (connections.to_string(), millis.to_string());
     let mut args = strings(&["bench", "load", "--address", address, "--model", load.model]);
+    args.extend(strings(&["--dialect", dialect]));
     args.extend(strings(&["--connections", &connections, "--millis", &millis]));
     args.extend(load.streamed.then(|| "--stream".to_owned()));
     let line = output(CORES.1, tool, &args)?;
@@ -151,7 +194,7 @@ fn run(tool: &Path, address: &str, load: Load, connections: usize, millis: u64) 
 /// What the upstream alone takes, request and stream, one at a time.
 fn direct(tool: &Path, answers: &str, millis: u64) -> Result<(f64, f64), Faults> {
     let [whole, _, stream, _] = LOADS;
-    let one = |load| run(tool, answers, load, 1, millis).map(|report| report.median_us);
+    let one = |load| run(tool, answers, load, CHAT, 1, millis).map(|report| report.median_us);
     Ok((one(whole)?, one(stream)?))
 }
 

@@ -42,16 +42,41 @@ pub(super) fn message(read: &[u8]) -> Option<usize> {
     Some(head)
 }
 
+/// What clients speak: the path, what the messages are called, what must be said besides, and how a stream ends.
+const DIALECTS: [(&str, &str, &str, &[u8]); 3] = [
+    ("chat/completions", "messages", "", b"data: [DONE]"),
+    ("messages", "messages", r#","max_tokens":1024"#, b"message_stop"),
+    ("responses", "input", "", b"response.completed"),
+];
+
+/// The one that is asked for with `--dialect`, or the first.
+fn dialect(args: &[String]) -> Result<(&'static str, &'static str, &'static str, &'static [u8]), Faults> {
+    let Ok(name) = text(args, "--dialect") else { return Ok(DIALECTS[0]) };
+    let found = DIALECTS.into_iter().find(|(path, ..)| *path == name);
+    found.ok_or_else(|| Faults::one(format!("--dialect: nobody speaks {name}")))
+}
+
+/// The names that `--dialect` takes.
+pub(super) fn dialects() -> impl Iterator<Item = &'static str> {
+    DIALECTS.into_iter().map(|(path, ..)| path)
+}
+
 fn request(args: &[String], extra: &str) -> Result<(String, Vec<u8>), Faults> {
     let address = text(args, "--address")?.to_owned();
     let model = text(args, "--model")?;
+    let (path, messages, more, _) = dialect(args)?;
     let prompt = "The quick brown fox jumps over the lazy dog. ".repeat(10);
+    let system = if path == "messages" {
+        ""
+    } else {
+        r#"{"role":"system","content":"You are a helpful assistant."},"#
+    };
     let body = format!(
-        r#"{{"model":"{model}","messages":[{{"role":"system","content":"You are a helpful assistant."}},{{"role":"user","content":"{prompt}"}}],"temperature":0.7{extra}}}"#
+        r#"{{"model":"{model}","{messages}":[{system}{{"role":"user","content":"{prompt}"}}],"temperature":0.7{more}{extra}}}"#
     );
     let length = body.len();
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        "POST /v1/{path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     );
     Ok((address, [head.into_bytes(), body.into_bytes()].concat()))
 }
@@ -65,6 +90,7 @@ fn now() -> Instant {
 pub(crate) fn main(args: &[String]) -> Outcome {
     let streamed = args.iter().any(|arg| arg == "--stream");
     let (address, request) = request(args, if streamed { r#","stream":true"# } else { "" })?;
+    let end = if streamed { dialect(args)?.3 } else { b"" };
     let connections: usize = number(args, "--connections")?;
     let span = Duration::from_millis(number(args, "--millis")?);
     let request: Rc<[u8]> = request.into();
@@ -73,7 +99,7 @@ pub(crate) fn main(args: &[String]) -> Outcome {
     let begun = now();
     for _ in 0..connections {
         let (address, request) = (address.clone(), Rc::clone(&request));
-        tasks.spawn_local_on(async move { client(&address, &request, begun + span, streamed).await }, &local);
+        tasks.spawn_local_on(async move { client(&address, &request, begun + span, end).await }, &local);
     }
     let done = runtime()?.block_on(local.run_until(tasks.join_all()));
     let seconds = begun.elapsed().as_secs_f64();
@@ -93,7 +119,7 @@ pub(crate) fn main(args: &[String]) -> Outcome {
 }
 
 /// Times of the good answers, in nanoseconds, and the number of the others.
-async fn client(address: &str, request: &[u8], until: Instant, streamed: bool) -> (Vec<u64>, u64) {
+async fn client(address: &str, request: &[u8], until: Instant, end: &[u8]) -> (Vec<u64>, u64) {
     let (mut times, mut bad) = (Vec::new(), 0);
     while now() < until {
         let Ok(mut tcp) = TcpStream::connect(address).await else {
@@ -109,8 +135,8 @@ async fn client(address: &str, request: &[u8], until: Instant, streamed: bool) -
                 bad += 1;
                 break;
             }
-            let good = read.starts_with(b"HTTP/1.1 200")
-                && (!streamed || super::upstream::find(&read, b"data: [DONE]"));
+            let good =
+                read.starts_with(b"HTTP/1.1 200") && (end.is_empty() || super::upstream::find(&read, end));
             if good {
                 times.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
             } else {

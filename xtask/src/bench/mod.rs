@@ -19,6 +19,7 @@ const BENCHES: &[(&str, &str, crate::Command)] = &[
         "2,000 streams, then ten minutes of faults: [--minutes N] [--streams N] [--built DIR]",
         soak::main,
     ),
+    ("train", "(part) what a gateway is laid out for, see `dist`: --built DIR", gateway::train),
     ("faults", "(part) a scripted upstream with faults", faults::main),
     ("upstream", "(part) a scripted upstream", upstream::main),
     ("proxy", "(part) a proxy that only forwards", proxy::main),

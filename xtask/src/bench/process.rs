@@ -5,8 +5,12 @@ use crate::run::{Faults, read};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-/// A process that ends with its owner.
+/// How long a process that is asked to end may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A process that ends with its owner, in its own way where it can: one that counts what it does tells at its end.
 pub(super) struct Process {
     child: Child,
     what: String,
@@ -84,6 +88,14 @@ const TICKS_A_SECOND: f64 = 100.0;
 
 impl Drop for Process {
     fn drop(&mut self) {
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &pid]).status().is_ok_and(|status| status.success());
+        let pause = Duration::from_millis(20);
+        let mut patience = if asked { FAREWELL } else { Duration::ZERO };
+        while !patience.is_zero() && self.lives() {
+            std::thread::sleep(pause);
+            patience = patience.saturating_sub(pause);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

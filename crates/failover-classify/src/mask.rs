@@ -223,7 +223,11 @@ fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<u
 }
 
 /// How many backslashes stand right before `at`, from `start` on.
+#[inline]
 fn backslashes(bytes: &[u8], start: usize, at: usize) -> usize {
+    if at.checked_sub(1).and_then(|before| bytes.get(before)) != Some(&b'\\') {
+        return 0;
+    }
     bytes.get(start..at).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 

@@ -22,26 +22,23 @@ pub(crate) struct Automaton {
     /// Walked inside of words.
     inside: Tree,
     /// What is done at a byte, outside of a word and (behind [`INSIDE`]) inside of one.
-    steps: [u8; 2 * INSIDE],
+    steps: [u16; 2 * INSIDE],
 }
 
 /// [`Automaton::words`] is walked from here.
-const WALK_WORDS: u8 = 1;
+const WALK_WORDS: u16 = 1;
 /// [`Automaton::inside`] is.
-const WALK_INSIDE: u8 = 2;
-/// A letter or digit of ASCII: the next byte stands inside of a word.
-const WORD: u8 = 4;
-/// The first place of a byte inside of a word in [`Automaton::steps`].
-const INSIDE: usize = 256;
-/// From [`WORD`] to [`INSIDE`]. So told, no place lies beyond the table.
-const TO_INSIDE: u32 = 6;
+const WALK_INSIDE: u16 = 2;
+/// A letter or digit of ASCII: the next byte stands inside of a word, and so far behind in [`Automaton::steps`].
+const WORD: u16 = 256;
+const INSIDE: usize = WORD as usize;
 
 impl Automaton {
     pub(crate) fn new(entries: &[Entry<'_>]) -> Self {
         let open: Vec<Entry<'_>> = entries.iter().copied().filter(|entry| entry.open).collect();
         let first = |entry: &Entry<'_>| entry.text.bytes().next().unwrap_or_default();
         let mut steps = [0; 2 * INSIDE];
-        let mut set = |byte: u8, inside: bool, step: u8| {
+        let mut set = |byte: u8, inside: bool, step: u16| {
             if let Some(place) = steps.get_mut(usize::from(byte) + if inside { INSIDE } else { 0 }) {
                 *place |= step;
             }
@@ -74,7 +71,7 @@ impl Automaton {
         let (mut at, mut inside) = (0, 0);
         while let Some(&byte) = text.get(at) {
             let step = self.steps.get(inside + usize::from(byte)).copied().unwrap_or_default();
-            inside = usize::from(step & WORD) << TO_INSIDE;
+            inside = usize::from(step & WORD);
             if step & (WALK_WORDS | WALK_INSIDE) != 0 {
                 let tree = if step & WALK_WORDS != 0 { &self.words } else { &self.inside };
                 count += tree.walk(text, at, &mut found);

@@ -100,6 +100,9 @@ struct Edge {
 
 /// So many bytes are compared at once.
 const FRONT: u8 = 8;
+/// By how much edges of one byte and of two are shifted.
+const ONE: u8 = 8 * (FRONT - 1);
+const TWO: u8 = 8 * (FRONT - 2);
 /// Of a place that nothing leads on from: beyond all edges.
 const NOWHERE: u32 = u32::MAX;
 /// A place without an edge: such bytes stand in no text.
@@ -294,15 +297,29 @@ impl Tree {
         let mut edge = self.roots.get(usize::from(root));
         let mut end = at;
         while let Some(Edge { front: wanted, shift, len, ends, base, .. }) = edge {
-            if (bytes ^ wanted) << shift != 0 {
-                break;
+            // Told apart though all could be one: where the next byte stands is then known without waiting for what the
+            // edge says, and near the root nearly all edges are so short.
+            if *shift == ONE {
+                if (bytes ^ wanted) & BYTE != 0 {
+                    break;
+                }
+                end += 1;
+            } else if *shift == TWO {
+                if (bytes ^ wanted) & PAIR != 0 {
+                    break;
+                }
+                end += 2;
+            } else {
+                if (bytes ^ wanted) << shift != 0 {
+                    break;
+                }
+                let is_long = *len > FRONT;
+                let len = usize::from(*len);
+                if is_long && text.get(end..end + len) != edge.map(|edge| self.label(edge)) {
+                    break;
+                }
+                end += len;
             }
-            let is_long = *len > FRONT;
-            let len = usize::from(*len);
-            if is_long && text.get(end..end + len) != edge.map(|edge| self.label(edge)) {
-                break;
-            }
-            end += len;
             if *ends > 0 {
                 let from = edge.map_or(0, |edge| edge.end as usize);
                 let ends = self.ends.get(from..from + usize::from(*ends)).unwrap_or_default();

@@ -63,17 +63,45 @@ const WRAPPERS: &[(&str, &str)] = &[
 
 const REASONS: usize = FailoverReason::ALL.len();
 
+/// Where a text comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The line of this number of all wordings.
+    Wording(usize),
+    /// The same in a wrapper.
+    Wrapped(usize),
+    Case,
+}
+
+impl Kind {
+    /// How much a text counts.
+    const fn worth(self) -> f64 {
+        match self {
+            Self::Wording(_) => 1.0,
+            // No new wording.
+            Self::Wrapped(_) => 0.5,
+            // It has all that stands around a message.
+            Self::Case => 2.0,
+        }
+    }
+
+    /// Whether a wording is left out of learning, to be tried later; it and its wrapped form stay together.
+    const fn is_kept(self, part: usize) -> bool {
+        matches!(self, Self::Wording(line) | Self::Wrapped(line) if line % PARTS == part)
+    }
+}
+
+struct Labelled {
+    terms: Vec<String>,
+    reason: FailoverReason,
+    kind: Kind,
+}
+
 struct Text {
     terms: Vec<usize>,
     reason: usize,
-    /// How much it counts.
-    worth: f64,
+    kind: Kind,
 }
-
-/// A case of the corpus counts for more than a wording: it has all that stands around a message.
-const CASE: f64 = 2.0;
-/// A wording in a wrapper is no new wording.
-const WRAPPED: f64 = 0.5;
 
 /// Weights of all terms, and what every text weighs.
 struct Weights {
@@ -87,15 +115,13 @@ pub(crate) fn main(args: &[String]) -> Outcome {
     }
     let bench = Bench::load()?;
     let mut labelled = wordings(&bench.classifier)?;
-    let own = labelled.len();
     for case in &bench.corpus.cases {
         let terms = case.with_signal(|signal| bench.classifier.terms(signal));
-        labelled.push((terms, case.expect.reason));
+        labelled.push(Labelled { terms, reason: case.expect.reason, kind: Kind::Case });
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    // A wording's wrapped form, at each odd place, is no second text.
-    for (_, (terms, _)) in labelled.iter().enumerate().filter(|(index, _)| *index >= own || index % 2 == 0) {
-        for term in terms.iter().collect::<BTreeSet<_>>() {
+    for text in labelled.iter().filter(|text| !matches!(text.kind, Kind::Wrapped(_))) {
+        for term in text.terms.iter().collect::<BTreeSet<_>>() {
             *counts.entry(term).or_default() += 1;
         }
     }
@@ -103,24 +129,15 @@ pub(crate) fn main(args: &[String]) -> Outcome {
     let names: Vec<&str> = counts.keys().copied().collect();
     let texts: Vec<Text> = labelled
         .iter()
-        .enumerate()
-        .map(|(index, (terms, reason))| {
+        .map(|text| {
             let known: BTreeSet<usize> =
-                terms.iter().filter_map(|term| names.binary_search(&term.as_str()).ok()).collect();
-            Text {
-                terms: known.into_iter().collect(),
-                reason: place(*reason),
-                worth: match index {
-                    _ if index >= own => CASE,
-                    _ if index % 2 == 1 => WRAPPED,
-                    _ => 1.0,
-                },
-            }
+                text.terms.iter().filter_map(|term| names.binary_search(&term.as_str()).ok()).collect();
+            Text { terms: known.into_iter().collect(), reason: place(text.reason), kind: text.kind }
         })
         .collect();
-    println!("{} wordings, {} cases, {} terms", own / 2, texts.len() - own, names.len());
-    let (wordings, cases) = texts.split_at(own);
-    tried(wordings, cases, names.len());
+    let cases = texts.iter().filter(|text| text.kind == Kind::Case).count();
+    println!("{} wordings, {cases} cases, {} terms", (texts.len() - cases) / 2, names.len());
+    tried(&texts, names.len());
     let all: Vec<&Text> = texts.iter().collect();
     let table = render(&names, &learn(&all, names.len()));
     std::fs::write(root().join(FILE), table).map_err(|error| Faults::one(format!("{FILE}: {error}")))
@@ -132,14 +149,15 @@ fn place(reason: FailoverReason) -> usize {
     FailoverReason::ALL.iter().position(|known| *known == reason).unwrap_or_default()
 }
 
-/// Lines of a reason and a text, of every file.
-fn wordings(classifier: &Classifier) -> Result<Vec<(Vec<String>, FailoverReason)>, Faults> {
+/// Lines of a reason and a text, of every file, each also in a wrapper.
+fn wordings(classifier: &Classifier) -> Result<Vec<Labelled>, Faults> {
     let fault = |error: &dyn std::error::Error| Faults::one(format!("{TEXTS}: {error}"));
     let entries = std::fs::read_dir(root().join(TEXTS)).map_err(|error| fault(&error))?;
     let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let mut files: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "tsv")).collect();
     files.sort();
     let mut found = Vec::new();
+    let mut lines = 0;
     for file in files {
         let text = std::fs::read_to_string(&file).map_err(|error| fault(&error))?;
         for (number, line) in (1..).zip(text.lines()) {
@@ -147,24 +165,24 @@ fn wordings(classifier: &Classifier) -> Result<Vec<(Vec<String>, FailoverReason)
             let Some((reason, text)) = parsed else {
                 return Err(Faults::one(format!("{}:{number}: not `reason<TAB>text`", file.display())));
             };
-            found.push((classifier.terms(&Signal::text(text)), reason));
-            let (front, back) = WRAPPERS[found.len() / 2 % WRAPPERS.len()];
-            found.push((classifier.terms(&Signal::text(&format!("{front}{text}{back}"))), reason));
+            let labelled =
+                |text: &str, kind| Labelled { terms: classifier.terms(&Signal::text(text)), reason, kind };
+            found.push(labelled(text, Kind::Wording(lines)));
+            let (front, back) = WRAPPERS[lines % WRAPPERS.len()];
+            found.push(labelled(&format!("{front}{text}{back}"), Kind::Wrapped(lines)));
+            lines += 1;
         }
     }
     Ok(found)
 }
 
 /// How the weights do on wordings that they were not learned from.
-fn tried(own: &[Text], cases: &[Text], terms: usize) {
+fn tried(texts: &[Text], terms: usize) {
     let mut heard: Vec<(f64, bool, bool)> = Vec::new();
     for part in 0..PARTS {
-        // A text and its wrapped form stay together.
-        let is_kept = |index: usize| index / 2 % PARTS == part;
-        let rest = own.iter().enumerate().filter(|(index, _)| !is_kept(*index)).map(|(_, text)| text);
-        let rest: Vec<&Text> = rest.chain(cases).collect();
+        let (kept, rest): (Vec<&Text>, Vec<&Text>) = texts.iter().partition(|text| text.kind.is_kept(part));
         let weights = learn(&rest, terms);
-        for (_, text) in own.iter().enumerate().filter(|(index, _)| is_kept(*index)) {
+        for text in kept {
             let sums = weights.sums(text);
             let (first, best) = top(&sums, None);
             let (_, second) = top(&sums, Some(first));
@@ -175,10 +193,11 @@ fn tried(own: &[Text], cases: &[Text], terms: usize) {
             }
         }
     }
-    let failures = own.iter().filter(|text| text.reason != place(FailoverReason::Unclassified)).count();
+    let own = || texts.iter().filter(|text| text.kind != Kind::Case);
+    let failures = own().filter(|text| text.reason != place(FailoverReason::Unclassified)).count();
     println!(
         "lead   right   wrong   of texts that report nothing   (of {failures} failures, {} others)",
-        own.len() - failures
+        own().count() - failures
     );
     for lead in 0..=16 {
         let count = |right: bool, failure: bool| {
@@ -232,7 +251,7 @@ fn learn(texts: &[&Text], terms: usize) -> Weights {
             let whole: f64 = parts.iter().sum();
             let scale = 1.0 / root_of(text);
             for (reason, part) in parts.iter().enumerate() {
-                let miss = text.worth * (part / whole - f64::from(u8::from(reason == text.reason)));
+                let miss = text.kind.worth() * (part / whole - f64::from(u8::from(reason == text.reason)));
                 if miss.abs() < 1e-3 {
                     continue;
                 }

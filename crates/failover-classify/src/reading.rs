@@ -8,13 +8,13 @@ use crate::rule::Matcher;
 use crate::scan::Found;
 use crate::source::Source;
 use crate::view::{self, View};
-use crate::weights::Weighed;
+use crate::weights::{Met, Weighed};
 use crate::words::Heard;
 use crate::{RetryHint, Signal, Tokens, hints};
 use std::cell::{Cell, OnceCell};
 
 /// Memory of readings, used again for the next one on the same thread: a body that is read allocates nothing.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Scratch {
     view: View,
     fields: Fields,
@@ -25,6 +25,8 @@ pub(crate) struct Scratch {
     codes: Vec<u32>,
     /// The text without spaces, if it may be a complete answer.
     squeezed: Vec<u8>,
+    /// What is met while words are weighed.
+    met: Cell<Met>,
 }
 
 /// The code stands beside the body: in a header, or as the signal's own.
@@ -81,6 +83,10 @@ impl Reading<'_> {
 
     pub(crate) fn heard(&self) -> &Heard {
         &self.scratch.found.heard
+    }
+
+    pub(crate) fn met(&self) -> &Cell<Met> {
+        &self.scratch.met
     }
 
     pub(crate) fn squeezed(&self) -> &[u8] {

@@ -159,39 +159,43 @@ fn weights(cells: &str) -> Weights {
     weights
 }
 
-/// The terms of the table that stand in a text, each once, in the order of the text.
-struct Met {
+/// The terms of the table that stand in a text, each once, in the order of the text. Its memory is the thread's: twenty
+/// kilobytes would take longer to empty than most texts to weigh.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
     /// Of each term of the table a bit.
-    is_in: [u64; LONGEST / 64],
-    /// A word is two terms, and a code has words of its own.
-    terms: [(u16, Span); 4 * MOST],
-    count: usize,
+    is_in: Vec<u64>,
+    terms: Vec<(u16, Span)>,
 }
 
 /// Where a term stands in the view; `None` if it stands in the signal's code.
 type Span = Option<(u32, u32)>;
 
 impl Met {
+    /// Forgets what was met.
+    fn clear(&mut self) {
+        self.is_in.resize(LONGEST / 64, 0);
+        for (index, _) in self.terms.drain(..) {
+            if let Some(bits) = self.is_in.get_mut(usize::from(index) / 64) {
+                *bits = 0;
+            }
+        }
+    }
+
     /// Keeps a term, unless it was met before.
     fn is_new(&mut self, index: u16, span: Option<(usize, usize)>) -> bool {
         let (place, bit) = (usize::from(index) / 64, 1 << (index % 64));
-        let (Some(bits), Some(term)) = (self.is_in.get_mut(place), self.terms.get_mut(self.count)) else {
-            return false;
-        };
-        if *bits & bit != 0 {
-            return false;
-        }
+        let Some(bits) = self.is_in.get_mut(place).filter(|bits| **bits & bit == 0) else { return false };
         *bits |= bit;
         let short = |at: usize| u32::try_from(at).ok();
-        *term = (index, span.and_then(|(start, end)| short(start).zip(short(end))));
-        self.count += 1;
+        self.terms.push((index, span.and_then(|(start, end)| short(start).zip(short(end)))));
         true
     }
 
     /// Where the first of those stands that say most for a reason.
     fn strongest(&self, column: usize) -> Option<(usize, usize)> {
         let mut strongest = (0, None);
-        for (index, span) in self.terms.iter().take(self.count) {
+        for (index, span) in &self.terms {
             let weight = WEIGHTS.weights.get(usize::from(*index)).and_then(|weights| weights.get(column));
             if let Some(weight) = weight.filter(|weight| **weight > strongest.0) {
                 strongest = (*weight, *span);
@@ -251,24 +255,29 @@ pub(crate) struct Weighed {
 impl Reading<'_> {
     /// The reason that the words weigh towards, if one leads.
     pub(crate) fn weighed(&self) -> Option<Weighed> {
-        *self.weighed.get_or_init(|| self.weigh())
+        *self.weighed.get_or_init(|| {
+            let mut met = self.met().take();
+            met.clear();
+            let weighed = self.weigh(&mut met);
+            self.met().set(met);
+            weighed
+        })
     }
 
-    fn weigh(&self) -> Option<Weighed> {
+    fn weigh(&self, met: &mut Met) -> Option<Weighed> {
         let failed = self.status.is_some_and(|status| status >= 400);
         // What a model wrote may hold any words.
         if self.heard().answer && !failed {
             return None;
         }
         let mut sums = WEIGHTS.bias.map(i32::from);
-        let mut met = Met { is_in: [0; LONGEST / 64], terms: [(0, None); 4 * MOST], count: 0 };
         self.terms(|term, span| {
             let Some((index, weights)) = WEIGHTS.find(term) else { return };
             if met.is_new(index, span) {
                 sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += i32::from(*weight));
             }
         });
-        let count = i32::try_from(met.count).unwrap_or(i32::MAX);
+        let count = i32::try_from(met.terms.len()).unwrap_or(i32::MAX);
         let (mut first, mut second) = (None::<(i32, usize)>, None::<i32>);
         for (column, (reason, sum)) in WEIGHTS.reasons.iter().zip(sums).enumerate() {
             match first {

@@ -161,15 +161,18 @@ impl Reading<'_> {
 /// Whether a text says nothing beyond its status.
 fn bare(text: &[u8]) -> bool {
     text.len() < 400
-        && without_class(&String::from_utf8_lossy(text))
-            .split(|ch: char| !ch.is_alphabetic())
-            .filter(|word| word.len() > 1)
-            .all(|word| STATUS_WORDS.contains(&word))
+        && std::str::from_utf8(text).is_ok_and(|text| {
+            without_class(text)
+                .split(|ch: char| !ch.is_alphabetic())
+                .filter(|word| word.len() > 1)
+                .all(|word| STATUS_WORDS.contains(&word))
+        })
 }
 
 /// A text without the name of an exception's class at its front, which says what failed, not why.
 fn without_class(text: &str) -> &str {
-    text.split_once(": ")
+    memchr::memchr_iter(b':', text.as_bytes())
+        .find_map(|at| Some((text.get(..at)?, text.get(at + 1..)?.strip_prefix(' ')?)))
         .filter(|(class, _)| {
             !class.contains(' ') && (class.ends_with("exception") || class.ends_with("error"))
         })

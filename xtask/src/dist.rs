@@ -10,7 +10,10 @@ use std::process::Command;
 const FAULTS: [&str; 5] = ["soak", "--minutes", "0.2", "--streams", "100"];
 
 /// Builds into `target/guided/TARGET/dist`, which `bench gateway --built` takes.
-pub(crate) fn main(_args: &[String]) -> Outcome {
+pub(crate) fn main(args: &[String]) -> Outcome {
+    if !args.is_empty() {
+        return Err(Faults::one("usage: cargo xtask dist"));
+    }
     let (host, profdata) = tools()?;
     let home = root().join("target/guided");
     let (counting, counts, merged) =

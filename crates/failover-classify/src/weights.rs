@@ -51,17 +51,23 @@ fn wanted(status: Option<u16>, reason: FailoverReason) -> i32 {
         {
             6
         }
-        // These say that it was not: what another model could answer is not handed to the caller for a few words.
+        // These say that it was not: what another model could answer is not handed to the caller for a few words. And
+        // whether the provider broke or was late is one lane, and the status has said so.
         Some(500..)
             if matches!(
                 reason,
-                Format | ContextOverflow | ContentRefusal | SessionExpired | LocalCoordination | Aborted
+                Format
+                    | ContextOverflow
+                    | ContentRefusal
+                    | SessionExpired
+                    | LocalCoordination
+                    | Aborted
+                    | ServerError
+                    | Timeout
             ) =>
         {
             8
         }
-        // Both are the provider's, and the status has said so.
-        Some(500..) if matches!(reason, ServerError | Timeout) => 8,
         // A credential is not put aside for a few words, either.
         Some(500..) if matches!(reason, Auth | Billing) => 6,
         // These say that it failed.

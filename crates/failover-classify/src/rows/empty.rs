@@ -23,7 +23,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "{error|failed|failure} {parsing|to parse|in} tool call",
         "invalid input for tool",
         "invalidtoolinputerror",
-        "validation {error|errors} for agentoutput",
 
         "{valid part|candidates|parts} .. {none were returned|none was returned|none are present}",
         "{returned|produced|generated|contains|contained} no {text|tool call|part|parts|candidate} {and|,|or} {no |}{tool call|tool calls|text|reasoning|content}*",

@@ -160,7 +160,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "messageabortederror",
         "client {cancelled|canceled|cancel|abort|aborted}",
         "{client|caller|consumer} {disconnected|has disconnected|went away|hung up|is gone}",
-        "what should claude do instead",
         "{client|caller|browser|consumer} {disconnected|hung up|went away|closed the connection|left} .. {cancelled|canceled|aborted|stopped|abandoned}",
         "{cancelled|canceled|aborted|stopped|abandoned} .. {because|since|as|after} {the |}{client|caller|browser|consumer} {disconnected|hung up|went away|closed|left}",
         "已取消",

@@ -34,7 +34,7 @@ pub struct Gateway {
     /// Sessions that nobody used for so long are forgotten, in hours (720).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_idle_hours: Option<u32>,
-    /// Where traces go.
+    /// Where traces and metrics go.
     pub telemetry: GatewayTelemetry,
 }
 
@@ -149,7 +149,7 @@ pub struct GatewayLimits {
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct GatewayTelemetry {
-    /// Base address of a collector that takes OTLP over HTTP: `http://127.0.0.1:4318`. Absent: no traces.
+    /// Base address of a collector that takes OTLP over HTTP: `http://127.0.0.1:4318`. Absent: no export.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_endpoint: Option<String>,
     /// The service's name (`failover`).

@@ -164,7 +164,11 @@ impl GatewayBuilder {
         let clock = Arc::clone(&recipe.clock);
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new(Arc::clone(&clock))));
         let board = Arc::new(Board::new(Arc::clone(&clock), observer));
-        let telemetry = Telemetry::new(&loaded.config.gateway.telemetry, Arc::clone(&clock));
+        let telemetry = Telemetry::new(
+            &loaded.config.gateway.telemetry,
+            Arc::clone(&clock),
+            board.metrics().dropped_spans(),
+        );
         let (state, mut warnings) = recipe.state(loaded, &store, &board).await?;
         if recover && let Err(error) = state.engine.recover_sessions().await {
             warnings.push(format!("sessions of an earlier process cannot be looked at: {error}"));

@@ -177,6 +177,7 @@ pub(crate) struct Metrics {
     rescues: Counters,
     reloads: Counters,
     refused: AtomicU64,
+    dropped_spans: Arc<AtomicU64>,
     connections: Arc<AtomicI64>,
     in_flight: Arc<AtomicI64>,
 }
@@ -190,6 +191,11 @@ impl Metrics {
     /// A request at work, for as long as the value lives.
     pub(crate) fn request(&self) -> Held {
         Held::new(&self.in_flight)
+    }
+
+    /// The counter of spans that no collector got.
+    pub(crate) const fn dropped_spans(&self) -> &Arc<AtomicU64> {
+        &self.dropped_spans
     }
 
     /// How many requests are at work.
@@ -308,9 +314,13 @@ impl Metrics {
             out_ref,
         );
         self.reloads.write("failover_reloads_total", "Reloads of the config.", out_ref);
-        let refused = self.refused.load(Ordering::Relaxed);
-        head("failover_connections_refused_total", "Connections beyond the bound.", "counter", out_ref);
-        let _ = writeln!(out_ref, "failover_connections_refused_total {refused}");
+        for (name, help, count) in [
+            ("failover_connections_refused_total", "Connections beyond the bound.", &self.refused),
+            ("failover_spans_dropped_total", "Spans that no collector got.", &*self.dropped_spans),
+        ] {
+            head(name, help, "counter", out_ref);
+            let _ = writeln!(out_ref, "{name} {}", count.load(Ordering::Relaxed));
+        }
         for (name, help, gauge) in [
             ("failover_connections", "Open connections.", &self.connections),
             ("failover_requests_in_flight", "Requests at work.", &self.in_flight),

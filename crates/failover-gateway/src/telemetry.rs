@@ -1,9 +1,13 @@
-//! Traces for OpenTelemetry: OTLP over HTTP as JSON, with the names of the conventions for generative AI.
+//! Traces and metrics for OpenTelemetry: OTLP over HTTP as JSON, with the names of the conventions for generative AI.
 //!
-//! Spans leave by a bounded queue and a task of its own: a collector that is slow or away costs spans, never answers.
+//! Spans leave by a bounded queue and a task of its own, histograms by another: a collector that is slow or away costs
+//! spans, never answers.
+
+mod measures;
 
 use crate::dialect::ClientDialect;
 use crate::record::Outcome;
+use crate::telemetry::measures::Measures;
 use crate::token::hex;
 use bytes::Bytes;
 use failover::config::GatewayTelemetry;
@@ -11,7 +15,7 @@ use failover::provider::Usage;
 use failover::runner::plan::{Visit, What};
 use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, SessionId, Timestamp, millis};
 use failover_http::{Connected, HyperTransport, Transport};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join, select};
 use http::HeaderMap;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::{Value, json};
@@ -26,6 +30,8 @@ const QUEUE: usize = 2_048;
 /// Spans of one export, and how long the first of them waits for others.
 const BATCH: usize = 256;
 const LINGER: Duration = Duration::from_secs(2);
+/// From one export of the metrics to the next: as often as Prometheus reads by default.
+const INTERVAL: Duration = Duration::from_secs(15);
 /// How long a collector may take, and how long a server that stops waits for it.
 const EXPORT: Duration = Duration::from_secs(5);
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -36,7 +42,11 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("gemini", "gcp.gemini"),
     ("bedrock", "aws.bedrock"),
     ("amazon-bedrock", "aws.bedrock"),
+    ("azure", "azure.ai.openai"),
     ("azure-openai", "azure.ai.openai"),
+    ("google-vertex", "gcp.vertex_ai"),
+    ("vertex", "gcp.vertex_ai"),
+    ("watsonx", "ibm.watsonx.ai"),
     ("mistral", "mistral_ai"),
     ("xai", "x_ai"),
 ];
@@ -92,137 +102,125 @@ pub(crate) struct Span {
     pub(crate) session: Option<SessionId>,
 }
 
+impl Span {
+    /// What kind of failure it is told as, where it failed.
+    fn failure(&self) -> Option<&'static str> {
+        let failed = matches!(self.outcome, Outcome::Failed | Outcome::Incomplete);
+        failed.then(|| self.reason.map_or(self.outcome.as_str(), FailoverReason::as_str))
+    }
+}
+
 enum Message {
     Span(Box<Span>),
     Flush(oneshot::Sender<()>),
 }
 
 /// The way out. Off without an endpoint.
-pub(crate) struct Telemetry {
-    queue: Option<mpsc::Sender<Message>>,
+pub(crate) struct Telemetry(Option<Outlet>);
+
+struct Outlet {
+    spans: mpsc::Sender<Message>,
     dropped: Arc<AtomicU64>,
+    measures: Arc<Measures>,
+    /// Who asks for the metrics to be exported at once.
+    now: mpsc::Sender<oneshot::Sender<()>>,
     clock: Arc<dyn Clock>,
 }
 
 impl Telemetry {
-    /// Must be called within a tokio runtime where there is an endpoint.
-    pub(crate) fn new(settings: &GatewayTelemetry, clock: Arc<dyn Clock>) -> Self {
-        let dropped = Arc::new(AtomicU64::new(0));
-        let queue = settings.otlp_endpoint.as_deref().and_then(|endpoint| {
-            let uri: http::Uri = format!("{}/v1/traces", endpoint.trim_end_matches('/')).parse().ok()?;
-            let transport = HyperTransport::new().ok()?;
-            let (queue, waiting) = mpsc::channel(QUEUE);
-            let service = settings.service_name.clone().unwrap_or_else(|| "failover".to_owned());
-            let exporter = Exporter {
-                uri,
-                transport,
-                service,
-                clock: Arc::clone(&clock),
-                random: SystemRandom::new(),
-                dropped: Arc::clone(&dropped),
-            };
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "exports beside the requests; ends with its queue"
-            )]
+    /// Counts in `dropped` the spans that nobody got. Must be called within a tokio runtime where there is an endpoint.
+    #[expect(clippy::disallowed_methods, reason = "exports beside the requests; both end with their queues")]
+    pub(crate) fn new(settings: &GatewayTelemetry, clock: Arc<dyn Clock>, dropped: &Arc<AtomicU64>) -> Self {
+        let outlet = settings.otlp_endpoint.as_deref().and_then(|endpoint| {
+            let service = settings.service_name.as_deref().unwrap_or("failover");
+            let measures = Arc::new(Measures::new(clock.now()));
+            let traces = Collector::new(endpoint, "traces", service, &clock)?;
+            let (spans, waiting) = mpsc::channel(QUEUE);
+            let exporter =
+                Traces { collector: traces, random: SystemRandom::new(), dropped: Arc::clone(dropped) };
+            let metrics = Collector::new(endpoint, "metrics", service, &clock)?;
+            let (now, asked) = mpsc::channel(1);
             tokio::spawn(exporter.run(waiting));
-            Some(queue)
+            tokio::spawn(export_measures(metrics, Arc::clone(&measures), asked));
+            Some(Outlet { spans, dropped: Arc::clone(dropped), measures, now, clock })
         });
-        Self { queue, dropped, clock }
+        Self(outlet)
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.queue.is_some()
+        self.0.is_some()
     }
 
-    /// Hands a span over, or drops it where the queue is full.
+    /// Counts a span, and hands it over, or drops it where the queue is full.
     pub(crate) fn send(&self, span: Span) {
+        let Some(outlet) = &self.0 else { return };
+        outlet.measures.add(&span);
         if span.parent.as_ref().is_some_and(|parent| !parent.sampled) {
             return;
         }
-        let Some(queue) = &self.queue else { return };
-        if queue.try_send(Message::Span(Box::new(span))).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        if outlet.spans.try_send(Message::Span(Box::new(span))).is_err() {
+            outlet.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Waits until what is queued is exported, for as long as one export may take.
     pub(crate) async fn flush(&self) {
-        let Some(queue) = &self.queue else { return };
-        let done = pin!(async {
+        let Some(outlet) = &self.0 else { return };
+        let spans = async {
             let (done, finished) = oneshot::channel();
-            if queue.send(Message::Flush(done)).await.is_ok() {
+            if outlet.spans.send(Message::Flush(done)).await.is_ok() {
                 let _ = finished.await;
             }
-        });
-        let late = self.clock.sleep_until(self.clock.now().after(EXPORT));
-        let _ = select(done, late).await;
+        };
+        let metrics = async {
+            let (done, finished) = oneshot::channel();
+            if outlet.now.send(done).await.is_ok() {
+                let _ = finished.await;
+            }
+        };
+        let late = outlet.clock.sleep_until(outlet.clock.now().after(EXPORT));
+        let _ = select(pin!(join(spans, metrics)), late).await;
     }
 }
 
-struct Exporter {
+/// One address of the collector.
+struct Collector {
     uri: http::Uri,
+    what: &'static str,
     transport: HyperTransport,
-    service: String,
+    /// Who this is, as OTLP writes it.
+    resource: Value,
     clock: Arc<dyn Clock>,
-    random: SystemRandom,
-    dropped: Arc<AtomicU64>,
+    told: Timestamp,
 }
 
-impl Exporter {
-    async fn run(self, mut waiting: mpsc::Receiver<Message>) {
-        let mut told = Timestamp::ZERO;
-        while let Some(first) = waiting.recv().await {
-            let mut flushed = Vec::new();
-            let mut spans = Vec::new();
-            let mut take = |message, spans: &mut Vec<Span>| match message {
-                Message::Span(span) => spans.push(*span),
-                Message::Flush(done) => flushed.push(done),
-            };
-            take(first, &mut spans);
-            let linger = self.clock.sleep_until(self.clock.now().after(LINGER));
-            let mut linger = pin!(linger);
-            while !spans.is_empty() && spans.len() < BATCH {
-                match select(pin!(waiting.recv()), linger.as_mut()).await {
-                    Either::Left((Some(message), _)) => {
-                        let flush = matches!(message, Message::Flush(_));
-                        take(message, &mut spans);
-                        if flush {
-                            break;
-                        }
-                    }
-                    Either::Left((None, _)) | Either::Right(_) => break,
-                }
-            }
-            if !spans.is_empty()
-                && let Err(why) = self.export(&spans).await
-            {
-                self.dropped.fetch_add(spans.len() as u64, Ordering::Relaxed);
-                let now = self.clock.now();
-                // Once a minute: a collector that is away must not fill the log.
-                if now.since(told) >= Duration::from_mins(1) {
-                    told = now;
-                    let dropped = self.dropped.load(Ordering::Relaxed);
-                    tracing::warn!(why, dropped, "traces cannot be exported");
-                }
-            }
-            for done in flushed {
-                let _ = done.send(());
-            }
-        }
+impl Collector {
+    fn new(endpoint: &str, what: &'static str, service: &str, clock: &Arc<dyn Clock>) -> Option<Self> {
+        Some(Self {
+            uri: format!("{}/v1/{what}", endpoint.trim_end_matches('/')).parse().ok()?,
+            what,
+            transport: HyperTransport::new().ok()?,
+            resource: json!({ "attributes": [
+                text("service.name", service),
+                text("service.version", VERSION),
+            ] }),
+            clock: Arc::clone(clock),
+            told: Timestamp::ZERO,
+        })
     }
 
-    async fn export(&self, spans: &[Span]) -> Result<(), String> {
-        let body = json!({ "resourceSpans": [{
-            "resource": { "attributes": [
-                text("service.name", &self.service),
-                text("service.version", VERSION),
-            ] },
-            "scopeSpans": [{
-                "scope": { "name": "failover-gateway", "version": VERSION },
-                "spans": spans.iter().flat_map(|span| self.spans(span)).collect::<Vec<_>>(),
-            }],
-        }] });
+    /// Exports once. Says so when it does not work, once a minute: a collector that is away must not fill the log.
+    async fn export(&mut self, body: &Value) -> bool {
+        let Err(why) = self.post(body).await else { return true };
+        let now = self.clock.now();
+        if now.since(self.told) >= Duration::from_mins(1) {
+            self.told = now;
+            tracing::warn!(why, "{} cannot be exported", self.what);
+        }
+        false
+    }
+
+    async fn post(&self, body: &Value) -> Result<(), String> {
         let request = http::Request::post(self.uri.clone())
             .header("content-type", "application/json")
             .body(Bytes::from(body.to_string()))
@@ -235,6 +233,87 @@ impl Exporter {
             Either::Left((Err(error), _)) => Err(error.to_string()),
             Either::Right(_) => Err("the collector does not answer".to_owned()),
         }
+    }
+
+    fn scope() -> Value {
+        json!({ "name": "failover-gateway", "version": VERSION })
+    }
+}
+
+/// Exports the histograms every [`INTERVAL`] and when it is asked to, where something has changed. What a collector did
+/// not get comes with the next export: they count from the start.
+async fn export_measures(
+    mut collector: Collector,
+    measures: Arc<Measures>,
+    mut asked: mpsc::Receiver<oneshot::Sender<()>>,
+) {
+    let clock = Arc::clone(&collector.clock);
+    loop {
+        let due = clock.sleep_until(clock.now().after(INTERVAL));
+        let done = match select(pin!(asked.recv()), due).await {
+            Either::Left((None, _)) => return,
+            Either::Left((Some(done), _)) => Some(done),
+            Either::Right(_) => None,
+        };
+        if let Some(metrics) = measures.take(clock.now()) {
+            let scope = json!([{ "scope": Collector::scope(), "metrics": metrics }]);
+            let body =
+                json!({ "resourceMetrics": [{ "resource": collector.resource, "scopeMetrics": scope }] });
+            if !collector.export(&body).await {
+                measures.again();
+            }
+        }
+        if let Some(done) = done {
+            let _ = done.send(());
+        }
+    }
+}
+
+/// Exports spans.
+struct Traces {
+    collector: Collector,
+    random: SystemRandom,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Traces {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Message>) {
+        let clock = Arc::clone(&self.collector.clock);
+        while let Some(first) = waiting.recv().await {
+            let mut flushed = Vec::new();
+            let mut spans = Vec::new();
+            let mut take = |message, spans: &mut Vec<Span>| match message {
+                Message::Span(span) => spans.push(*span),
+                Message::Flush(done) => flushed.push(done),
+            };
+            take(first, &mut spans);
+            let mut linger = clock.sleep_until(clock.now().after(LINGER));
+            while !spans.is_empty() && spans.len() < BATCH {
+                match select(pin!(waiting.recv()), linger.as_mut()).await {
+                    Either::Left((Some(message), _)) => {
+                        let flush = matches!(message, Message::Flush(_));
+                        take(message, &mut spans);
+                        if flush {
+                            break;
+                        }
+                    }
+                    Either::Left((None, _)) | Either::Right(_) => break,
+                }
+            }
+            if !spans.is_empty() && !self.export(&spans).await {
+                self.dropped.fetch_add(spans.len() as u64, Ordering::Relaxed);
+            }
+            for done in flushed {
+                let _ = done.send(());
+            }
+        }
+    }
+
+    async fn export(&mut self, spans: &[Span]) -> bool {
+        let spans = spans.iter().flat_map(|span| self.spans(span)).collect::<Vec<_>>();
+        let scope = json!([{ "scope": Collector::scope(), "spans": spans }]);
+        let body = json!({ "resourceSpans": [{ "resource": self.collector.resource, "scopeSpans": scope }] });
+        self.collector.export(&body).await
     }
 
     fn id(&self, bytes: usize) -> String {
@@ -302,17 +381,14 @@ fn request_span(span: &Span, trace: &str, own: &str) -> Value {
     attributes.extend(span.session.as_ref().map(|id| text("gen_ai.conversation.id", id.as_str())));
     attributes.extend(span.reason.map(|reason| text("failover.reason", reason.as_str())));
     attributes.extend(span.first_content.map(|took| number("failover.first_content_ms", millis(took))));
-    let failed = matches!(span.outcome, Outcome::Failed | Outcome::Incomplete);
-    if failed {
-        let kind = span.reason.map_or(span.outcome.as_str(), FailoverReason::as_str);
-        attributes.push(text("error.type", kind));
-    }
+    let failure = span.failure();
+    attributes.extend(failure.map(|kind| text("error.type", kind)));
     let mut made = json!({
         "traceId": trace, "spanId": own, "kind": 2,
         "name": format!("chat {}", span.requested),
         "startTimeUnixNano": nanos(span.begun), "endTimeUnixNano": nanos(span.ended),
         "attributes": attributes,
-        "status": if failed { json!({ "code": 2 }) } else { json!({}) },
+        "status": if failure.is_some() { json!({ "code": 2 }) } else { json!({}) },
     });
     if let (Some(parent), Some(made)) = (&span.parent, made.as_object_mut()) {
         made.insert("parentSpanId".to_owned(), Value::from(parent.span.as_str()));

@@ -3,7 +3,7 @@
 use crate::frames::{Frames, Look, Trouble};
 use crate::lines::LineParser;
 use crate::sse::lossy;
-use crate::{Exchange, SseEvent, SseParser};
+use crate::{EventTooLong, Exchange, SseEvent, SseParser};
 use bytes::Bytes;
 use failover_classify::Surface;
 use failover_provider::{
@@ -297,9 +297,39 @@ trait Read: Send + 'static {
 }
 
 /// Cuts bytes the way of a dialect.
-enum Parser {
+pub(crate) enum Parser {
     Events(SseParser),
     Lines(LineParser),
+}
+
+impl Parser {
+    pub(crate) fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::Events => Self::Events(SseParser::new()),
+            Framing::Lines => Self::Lines(LineParser::default()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        match self {
+            Self::Events(parser) => parser.push(bytes),
+            Self::Lines(parser) => parser.push(bytes),
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        match self {
+            Self::Events(parser) => parser.end(),
+            Self::Lines(parser) => parser.end(),
+        }
+    }
+
+    pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
+        match self {
+            Self::Events(parser) => parser.next_event(),
+            Self::Lines(parser) => parser.next_line(),
+        }
+    }
 }
 
 /// Reads neutral events.
@@ -310,20 +340,12 @@ struct Events<D> {
 
 impl<D: Decode> Events<D> {
     fn new(decoder: D) -> Self {
-        let parser = match decoder.framing() {
-            Framing::Events => Parser::Events(SseParser::new()),
-            Framing::Lines => Parser::Lines(LineParser::default()),
-        };
-        Self { parser, decoder }
+        Self { parser: Parser::new(decoder.framing()), decoder }
     }
 
     fn decode(&mut self, answered: &mut Answered) -> Result<(), Trouble> {
         while !answered.done {
-            let event = match &mut self.parser {
-                Parser::Events(parser) => parser.next_event(),
-                Parser::Lines(parser) => parser.next_line(),
-            };
-            let Some(event) = event else { break };
+            let Some(event) = self.parser.next_event() else { break };
             self.decoder.event(&event, answered).map_err(Trouble::Fault)?;
         }
         Ok(())
@@ -334,19 +356,13 @@ impl<D: Decode> Read for Events<D> {
     type Item = ReplyEvent;
 
     fn push(&mut self, bytes: Bytes, answered: &mut Answered) -> Result<(), Trouble> {
-        let pushed = match &mut self.parser {
-            Parser::Events(parser) => parser.push(&bytes),
-            Parser::Lines(parser) => parser.push(&bytes),
-        };
+        let pushed = self.parser.push(&bytes);
         let decoded = self.decode(answered);
         pushed.map_err(Trouble::TooLong).and(decoded)
     }
 
     fn end(&mut self, answered: &mut Answered) -> Result<(), Trouble> {
-        match &mut self.parser {
-            Parser::Events(parser) => parser.end(),
-            Parser::Lines(parser) => parser.end(),
-        }
+        self.parser.end();
         self.decode(answered)
     }
 

@@ -2,24 +2,19 @@
 
 use crate::DEFAULT_MAX_TOKENS;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Losses, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
+    Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Turns,
 };
 use serde_json::{Value, json};
 
 /// What the API accepts as the id of a tool call; it names the letters but no length, so a short one.
 pub(crate) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 
-/// The body to send, and what of the request has no place in it.
-pub(crate) struct Mapped {
-    pub(crate) body: String,
-    pub(crate) losses: Vec<Loss>,
-}
-
 /// Maps a request for one attempt.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Losses::new() };
+    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Turns::new(), losses: Losses::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -29,19 +24,13 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if !mapper.system.is_empty() {
         body.put("system", &mapper.system)?;
     }
-    let turns = mapper.turns.iter().map(Turn::fields).collect::<Result<Vec<_>, _>>()?;
-    body.put("messages", &turns)?;
+    body.put("messages", &mapper.turns.fields("content")?)?;
     let mut tools = request
         .tools
         .iter()
         .map(|given| tool(given).and_then(|fields| Json::of(&fields)))
         .collect::<Result<Vec<_>, _>>()?;
-    // The vendor's own tools stand beside the functions.
-    for own in request.opaque.iter().filter(|opaque| opaque.name == "tools") {
-        if mapper.losses.is_at_home(own, scope) {
-            tools.extend(serde_json::from_str::<Vec<Json>>(own.value.as_str()).unwrap_or_default());
-        }
-    }
+    tools.extend(request.own_tools(scope, &mut mapper.losses));
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
@@ -75,36 +64,19 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         mapper.losses.note("effort", LossReason::NoPlace);
     }
     body.put("stream", &request.stream)?;
-    for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
-        if body.has(&opaque.name) {
-            mapper.losses.note(&opaque.name, LossReason::NoPlace);
-        } else if mapper.losses.is_at_home(opaque, scope) {
-            body.put(&opaque.name, &opaque.value)?;
-        }
-    }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
-}
-
-/// Messages of one side that follow each other: results of parallel calls must come in one turn.
-struct Turn {
-    role: &'static str,
-    content: Vec<Json>,
-}
-
-impl Turn {
-    fn fields(&self) -> Result<Fields, JsonError> {
-        let mut fields = Fields::default();
-        fields.put("role", self.role)?;
-        fields.put("content", &self.content)?;
-        Ok(fields)
-    }
+    body.put_opaque(
+        request.opaque.iter().filter(|opaque| opaque.name != "tools"),
+        scope,
+        &mut mapper.losses,
+    )?;
+    Mapped::new(&body, mapper.losses)
 }
 
 struct Mapper<'a> {
     scope: &'a AttemptScope<'a>,
     ids: IdMap,
     system: Vec<Json>,
-    turns: Vec<Turn>,
+    turns: Turns,
     losses: Losses,
 }
 
@@ -122,11 +94,7 @@ impl Mapper<'_> {
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        match self.turns.last_mut().filter(|turn| turn.role == role) {
-            Some(turn) => turn.content.extend(content),
-            None if content.is_empty() => {}
-            None => self.turns.push(Turn { role, content }),
-        }
+        self.turns.push(role, content);
         Ok(())
     }
 

@@ -2,30 +2,24 @@
 
 use crate::decode::SIGNATURE;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Losses, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
+    Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    Turns,
 };
 use serde_json::{Value, json};
 
 /// What the API accepts as the id of a tool call (API reference, `ToolUseBlock`).
 const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 
-/// The body to send, and what of the request has no place in it.
-pub(crate) struct Mapped {
-    pub(crate) body: String,
-    pub(crate) losses: Vec<Loss>,
-}
-
 /// Maps a request for one attempt. Model and streaming stand in the path.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Vec::new(), losses: Losses::new() };
+    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Turns::new(), losses: Losses::new() };
     for message in &request.messages {
         mapper.message(message)?;
     }
     let mut body = Fields::default();
-    let turns = mapper.turns.iter().map(Turn::fields).collect::<Result<Vec<_>, _>>()?;
-    body.put("messages", &turns)?;
+    body.put("messages", &mapper.turns.fields("content")?)?;
     if !mapper.system.is_empty() {
         body.put("system", &mapper.system)?;
     }
@@ -56,36 +50,15 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         // `additionalModelRequestFields` as an opaque field.
         mapper.losses.note("effort", LossReason::NoPlace);
     }
-    for opaque in &request.opaque {
-        if body.has(&opaque.name) {
-            mapper.losses.note(&opaque.name, LossReason::NoPlace);
-        } else if mapper.losses.is_at_home(opaque, scope) {
-            body.put(&opaque.name, &opaque.value)?;
-        }
-    }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
-}
-
-/// Messages of one side that follow each other: the API wants the sides to alternate.
-struct Turn {
-    role: &'static str,
-    content: Vec<Json>,
-}
-
-impl Turn {
-    fn fields(&self) -> Result<Fields, JsonError> {
-        let mut fields = Fields::default();
-        fields.put("role", self.role)?;
-        fields.put("content", &self.content)?;
-        Ok(fields)
-    }
+    body.put_opaque(&request.opaque, scope, &mut mapper.losses)?;
+    Mapped::new(&body, mapper.losses)
 }
 
 struct Mapper<'a> {
     scope: &'a AttemptScope<'a>,
     ids: IdMap,
     system: Vec<Json>,
-    turns: Vec<Turn>,
+    turns: Turns,
     losses: Losses,
 }
 
@@ -103,11 +76,7 @@ impl Mapper<'_> {
             Role::User | Role::Tool => "user",
             Role::Assistant => "assistant",
         };
-        match self.turns.last_mut().filter(|turn| turn.role == role) {
-            Some(turn) => turn.content.extend(content),
-            None if content.is_empty() => {}
-            None => self.turns.push(Turn { role, content }),
-        }
+        self.turns.push(role, content);
         Ok(())
     }
 

@@ -3,8 +3,9 @@
 use crate::adapter::Service;
 use crate::decode::SIGNATURE;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Losses, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
+    Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds,
+    ToolResult,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -17,12 +18,6 @@ const GENERATION: &str = "generationConfig";
 /// What Google tells clients to send for a call that another model made: without it models from the third generation on
 /// refuse a conversation that comes from elsewhere (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
-
-/// The body to send, and what of the request has no place in it.
-pub(crate) struct Mapped {
-    pub(crate) body: String,
-    pub(crate) losses: Vec<Loss>,
-}
 
 /// Maps a request for one attempt.
 pub(crate) fn map(
@@ -61,14 +56,12 @@ pub(crate) fn map(
     if !generation.is_empty() {
         body.put(GENERATION, &generation)?;
     }
-    for opaque in request.opaque.iter().filter(|opaque| opaque.name != GENERATION) {
-        if body.has(&opaque.name) {
-            mapper.losses.note(&opaque.name, LossReason::NoPlace);
-        } else if mapper.losses.is_at_home(opaque, scope) {
-            body.put(&opaque.name, &opaque.value)?;
-        }
-    }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
+    body.put_opaque(
+        request.opaque.iter().filter(|opaque| opaque.name != GENERATION),
+        scope,
+        &mut mapper.losses,
+    )?;
+    Mapped::new(&body, mapper.losses)
 }
 
 /// The tool of each call: results are matched by name here.
@@ -92,7 +85,7 @@ fn parts(parts: &[Json]) -> Result<Fields, JsonError> {
     Ok(fields)
 }
 
-/// Messages of one side that follow each other: results of parallel calls must come in one turn.
+/// Messages of one role that follow each other: results of parallel calls must come in one turn, and nothing else in it.
 struct Turn {
     from: Role,
     parts: Vec<Json>,

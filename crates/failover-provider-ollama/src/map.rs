@@ -1,19 +1,13 @@
 //! The neutral request, mapped to the chat API. Always from the original, never from an earlier attempt's form.
 
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Losses, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
+    Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use std::collections::HashMap;
 
 /// The server looks at no id; newer ones hand them on.
 const TOOL_IDS: ToolIds = ToolIds::UpTo(128);
-
-/// The body to send, and what of the request has no place in it.
-pub(crate) struct Mapped {
-    pub(crate) body: String,
-    pub(crate) losses: Vec<Loss>,
-}
 
 /// Maps a request for one attempt.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
@@ -57,14 +51,8 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     }
     // Left out, it means yes.
     body.put("stream", &request.stream)?;
-    for opaque in &request.opaque {
-        if body.has(&opaque.name) {
-            mapper.losses.note(&opaque.name, LossReason::NoPlace);
-        } else if mapper.losses.is_at_home(opaque, scope) {
-            body.put(&opaque.name, &opaque.value)?;
-        }
-    }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
+    body.put_opaque(&request.opaque, scope, &mut mapper.losses)?;
+    Mapped::new(&body, mapper.losses)
 }
 
 struct Mapper<'a> {

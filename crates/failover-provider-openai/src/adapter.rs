@@ -3,7 +3,7 @@
 use crate::decode::Decoder;
 use crate::facts::{Auth, FACTS, Facts, facts_for};
 use crate::look::Glancer;
-use crate::map::{Mapped, map};
+use crate::map::map;
 use async_trait::async_trait;
 use bytes::Bytes;
 use failover_classify::{ProviderRules, RuleTable};
@@ -11,7 +11,8 @@ use failover_http::{
     Exchange, Passing, Target, TargetConfig, TargetError, Transport, receive, receive_native,
 };
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Dialect, Native, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, Mapped, Native, Origin, ProviderAdapter, Reply,
+    ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
@@ -152,7 +153,7 @@ impl OpenAi {
         if let Some(native) = native.filter(|_| request.passes_unchanged(scope, self.facts.tool_ids)) {
             return self.passed(native, request.stream, scope).map_err(|error| local(&error));
         }
-        let Mapped { body, losses } = map(request, scope, self.facts).map_err(|error| local(&error))?;
+        let Mapped { body, losses, .. } = map(request, scope, self.facts).map_err(|error| local(&error))?;
         let mut head = ReplyHead::default();
         head.losses = losses;
         Ok(Outgoing { body: body.into(), head, look: None })

@@ -2,16 +2,10 @@
 
 use crate::facts::{EffortField, Facts};
 use failover_provider::{
-    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason, Losses,
-    Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason, Losses,
+    Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
 };
 use serde_json::{Value, json};
-
-/// The body to send, and what of the request has no place in it.
-pub(crate) struct Mapped {
-    pub(crate) body: String,
-    pub(crate) losses: Vec<Loss>,
-}
 
 /// Maps a request for one attempt.
 pub(crate) fn map(
@@ -36,12 +30,7 @@ pub(crate) fn map(
         .iter()
         .map(|given| tool(given).and_then(|fields| Json::of(&fields)))
         .collect::<Result<Vec<_>, _>>()?;
-    // The vendor's own tools stand beside the functions.
-    for own in request.opaque.iter().filter(|opaque| opaque.name == "tools") {
-        if mapper.losses.is_at_home(own, scope) {
-            tools.extend(serde_json::from_str::<Vec<Json>>(own.value.as_str()).unwrap_or_default());
-        }
-    }
+    tools.extend(request.own_tools(scope, &mut mapper.losses));
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
@@ -68,14 +57,12 @@ pub(crate) fn map(
     if request.stream && facts.ask_for_usage {
         body.put("stream_options", &json!({"include_usage": true}))?;
     }
-    for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
-        if body.has(&opaque.name) {
-            mapper.losses.note(&opaque.name, LossReason::NoPlace);
-        } else if mapper.losses.is_at_home(opaque, scope) {
-            body.put(&opaque.name, &opaque.value)?;
-        }
-    }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
+    body.put_opaque(
+        request.opaque.iter().filter(|opaque| opaque.name != "tools"),
+        scope,
+        &mut mapper.losses,
+    )?;
+    Mapped::new(&body, mapper.losses)
 }
 
 struct Mapper<'a> {

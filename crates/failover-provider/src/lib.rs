@@ -11,6 +11,7 @@ mod failure;
 mod ids;
 mod json;
 mod losses;
+mod mapped;
 mod native;
 mod reply;
 mod scope;
@@ -28,6 +29,7 @@ pub use failure::{
 pub use ids::{IdMap, ToolIds};
 pub use json::{Fields, Json, JsonError};
 pub use losses::Losses;
+pub use mapped::{Mapped, Turns};
 pub use native::{Dialect, Native, NativeError, NativeFrame, ReadFrame};
 pub use reply::{
     ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,

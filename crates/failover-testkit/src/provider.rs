@@ -9,8 +9,10 @@
 //! ```
 
 mod cases;
+mod golden;
 mod mapping;
 
+pub use golden::{golden_requests, in_scope};
 pub use mapping::{Heard, Said};
 
 use crate::ManualClock;

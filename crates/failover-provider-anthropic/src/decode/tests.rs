@@ -1,6 +1,7 @@
 //! What the decoder makes of answers, whole and streamed.
 
 use super::*;
+use failover_http::replay;
 use failover_types::ProviderId;
 use proptest::prelude::*;
 use test_case::test_case;
@@ -62,33 +63,16 @@ fn a_malformed_event_is_skipped() {
     assert_eq!(answered.finish, None);
 }
 
-/// What a recorded answer says, an event a line.
-fn recorded(name: &str, text: &str) -> String {
-    let (mut decoder, mut answered) = (decoder(), Answered::default());
-    if name.split('.').next_back() == Some("json") {
-        decoder.whole(text.trim(), &mut answered).unwrap();
-    } else {
-        let mut parser = failover_http::SseParser::new();
-        parser.push(text.as_bytes()).unwrap();
-        while let Some(event) = parser.next_event() {
-            decoder.event(&event, &mut answered).unwrap();
-        }
-    }
-    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
-    format!("{:?}\n{}\n{:?}, done {}", answered.head, events.join("\n"), answered.finish, answered.done)
-}
-
 // spec: P-5
 #[test]
 fn golden_answers() {
-    insta::assert_snapshot!(
-        "thinking_then_tool.sse",
-        recorded("thinking_then_tool.sse", include_str!("answers/thinking_then_tool.sse"))
-    );
-    insta::assert_snapshot!(
-        "server_tool.json",
-        recorded("server_tool.json", include_str!("answers/server_tool.json"))
-    );
+    for (name, text) in [
+        ("thinking_then_tool.sse", include_str!("answers/thinking_then_tool.sse")),
+        ("server_tool.json", include_str!("answers/server_tool.json")),
+    ] {
+        let answered = replay(decoder(), text, !name.contains(".json")).unwrap();
+        insta::assert_snapshot!(name, answered.to_string());
+    }
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Events and whole answers, read.
 
 use super::*;
+use failover_http::replay;
 use failover_provider::FinishReason;
 use failover_types::ProviderId;
 use proptest::prelude::*;
@@ -139,23 +140,6 @@ fn a_malformed_event_is_skipped() {
     assert_eq!(answered.finish, Some(FinishReason::Stop));
 }
 
-/// What an answer says, an event a line.
-fn recorded(name: &str, text: &str) -> String {
-    let (mut decoder, mut answered) = (decoder(), Answered::default());
-    if name.ends_with("json") {
-        decoder.whole(text.trim(), &mut answered).unwrap();
-    } else {
-        let mut parser = failover_http::SseParser::new();
-        parser.push(text.as_bytes()).unwrap();
-        while let Some(event) = parser.next_event() {
-            decoder.event(&event, &mut answered).unwrap();
-        }
-    }
-    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
-    let events = events.join("\n");
-    format!("{:?}\n{events}\n{:?}, done {}", answered.head, answered.finish, answered.done)
-}
-
 // spec: P-5
 #[test]
 fn golden_answers() {
@@ -163,7 +147,8 @@ fn golden_answers() {
         ("thinking_then_tools.sse", include_str!("answers/thinking_then_tools.sse")),
         ("code_and_image.json", include_str!("answers/code_and_image.json")),
     ] {
-        insta::assert_snapshot!(name, recorded(name, text));
+        let answered = replay(decoder(), text, !name.contains(".json")).unwrap();
+        insta::assert_snapshot!(name, answered.to_string());
     }
 }
 

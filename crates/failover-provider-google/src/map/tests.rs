@@ -2,44 +2,30 @@
 
 use super::*;
 use failover_provider::Origin;
-use failover_testkit::ManualClock;
-use failover_types::{ModelRef, ProviderId};
-use std::sync::Arc;
+use failover_testkit::provider::{golden_requests, in_scope};
+use failover_types::ProviderId;
 use test_case::test_case;
 
 /// Everything that a request can hold, as a caller would write it down.
 const FULL: &str = include_str!("full_request.json");
 
 fn mapped(request: &ChatRequest, model: &str) -> Mapped {
-    let model: ModelRef = model.parse().unwrap();
-    let service =
-        if model.provider().as_str().contains("vertex") { Service::Vertex } else { Service::Gemini };
-    map(request, &AttemptScope::new(&model, Arc::new(ManualClock::default())), service).unwrap()
+    let service = if model.contains("vertex") { Service::Vertex } else { Service::Gemini };
+    in_scope(model, |scope| map(request, scope, service).unwrap())
 }
 
 fn body(request: &ChatRequest, model: &str) -> Value {
     serde_json::from_str(&mapped(request, model).body).unwrap()
 }
 
-fn pretty(mapped: &Mapped) -> String {
-    let losses: Vec<String> =
-        mapped.losses.iter().map(|loss| format!("{}: {:?}", loss.what, loss.reason)).collect();
-    // Not through `Value`, which would sort the fields.
-    let body = mapped.body.replace(",\"", ",\n  \"").replace(":{", ": {").replace("},{", "},\n  {");
-    format!("{body}\n\nlost: {losses:?}")
-}
-
 // spec: P-5
 #[test]
 fn golden_requests_at_home_and_elsewhere() {
-    let request: ChatRequest = serde_json::from_str(FULL).unwrap();
-    let untouched = request.clone();
-    for model in ["google/gemini-2.5-flash", "google-vertex/gemini-3-pro-preview"] {
-        let mapped = mapped(&request, model);
-        serde_json::from_str::<Value>(&mapped.body).unwrap();
-        insta::assert_snapshot!(model.replace('/', "-"), pretty(&mapped));
+    for (name, golden) in
+        golden_requests(FULL, &["google/gemini-2.5-flash", "google-vertex/gemini-3-pro-preview"], mapped)
+    {
+        insta::assert_snapshot!(name, golden);
     }
-    assert_eq!(request, untouched, "an attempt leaves the request as it was");
 }
 
 #[test]

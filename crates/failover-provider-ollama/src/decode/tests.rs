@@ -1,6 +1,7 @@
 //! What the decoder makes of answers, whole and streamed.
 
 use super::*;
+use failover_http::replay;
 use failover_types::ProviderId;
 use proptest::prelude::*;
 use test_case::test_case;
@@ -36,28 +37,16 @@ fn a_malformed_line_is_skipped_and_a_first_line_is_no_whole_answer() {
     assert!(decoder.whole(first, &mut answered).is_err());
 }
 
-/// What a recorded answer says, an event a line.
-fn recorded(name: &str, text: &str) -> String {
-    let (mut decoder, mut answered) = (decoder(), Answered::default());
-    if name.split('.').next_back() == Some("json") {
-        decoder.whole(text.trim(), &mut answered).unwrap();
-    } else {
-        for text in text.lines() {
-            decoder.event(&line(text), &mut answered).unwrap();
-        }
-    }
-    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
-    format!("{:?}\n{}\n{:?}, done {}", answered.head, events.join("\n"), answered.finish, answered.done)
-}
-
 // spec: P-5
 #[test]
 fn golden_answers() {
-    insta::assert_snapshot!(
-        "thinking_then_tool.ndjson",
-        recorded("thinking_then_tool.ndjson", include_str!("answers/thinking_then_tool.ndjson"))
-    );
-    insta::assert_snapshot!("whole.json", recorded("whole.json", include_str!("answers/whole.json")));
+    for (name, text) in [
+        ("thinking_then_tool.ndjson", include_str!("answers/thinking_then_tool.ndjson")),
+        ("whole.json", include_str!("answers/whole.json")),
+    ] {
+        let answered = replay(decoder(), text, !name.contains(".json")).unwrap();
+        insta::assert_snapshot!(name, answered.to_string());
+    }
 }
 
 proptest! {

@@ -4,6 +4,7 @@ use super::*;
 use crate::facts::FACTS;
 use crate::look::Glancer;
 use failover_http::Look;
+use failover_http::replay;
 use failover_types::ProviderId;
 use proptest::prelude::*;
 
@@ -38,37 +39,17 @@ fn a_proof_that_is_too_long_is_left_out_whole() {
     assert_eq!(decoder.take_proof(), None);
 }
 
-/// What a recorded answer says, an event a line.
-fn recorded(name: &str, text: &str) -> String {
-    let (mut decoder, mut answered) = (decoder(), Answered::default());
-    if name.split('.').next_back() == Some("json") {
-        decoder.whole(text.trim(), &mut answered).unwrap();
-    } else {
-        let mut parser = failover_http::SseParser::new();
-        parser.push(text.as_bytes()).unwrap();
-        while let Some(event) = parser.next_event() {
-            decoder.event(&event, &mut answered).unwrap();
-        }
-    }
-    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
-    format!("{:?}\n{}\n{:?}, done {}", answered.head, events.join("\n"), answered.finish, answered.done)
-}
-
 // spec: P-5
 #[test]
 fn golden_answers() {
-    insta::assert_snapshot!(
-        "parallel_tools.sse",
-        recorded("parallel_tools.sse", include_str!("answers/parallel_tools.sse"))
-    );
-    insta::assert_snapshot!(
-        "openrouter_reasoning.sse",
-        recorded("openrouter_reasoning.sse", include_str!("answers/openrouter_reasoning.sse"))
-    );
-    insta::assert_snapshot!(
-        "content_parts.json",
-        recorded("content_parts.json", include_str!("answers/content_parts.json"))
-    );
+    for (name, text) in [
+        ("parallel_tools.sse", include_str!("answers/parallel_tools.sse")),
+        ("openrouter_reasoning.sse", include_str!("answers/openrouter_reasoning.sse")),
+        ("content_parts.json", include_str!("answers/content_parts.json")),
+    ] {
+        let answered = replay(decoder(), text, !name.contains(".json")).unwrap();
+        insta::assert_snapshot!(name, answered.to_string());
+    }
 }
 
 proptest! {

@@ -2,19 +2,14 @@
 
 use super::decode::REASONING;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, Loss, LossReason,
-    Losses, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
+    Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds,
+    ToolResult,
 };
 use serde_json::{Value, json};
 
 /// The longest `call_id` that the API takes.
 pub(super) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
-
-/// The body to send, and what of the request has no place in it.
-pub(super) struct Mapped {
-    pub(super) body: String,
-    pub(super) losses: Vec<Loss>,
-}
 
 /// Maps a request for one attempt.
 pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
@@ -70,7 +65,7 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     for opaque in asked {
         body.put(&opaque.name, &opaque.value)?;
     }
-    Ok(Mapped { body: Json::of(&body)?.as_str().to_owned(), losses: mapper.losses.into_vec() })
+    Mapped::new(&body, mapper.losses)
 }
 
 /// Whether a model reasons: the others refuse to be asked for encrypted reasoning.

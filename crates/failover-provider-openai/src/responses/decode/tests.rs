@@ -1,6 +1,7 @@
 //! Events and whole answers, read.
 
 use super::*;
+use failover_http::replay;
 use failover_types::ProviderId;
 use proptest::prelude::*;
 use test_case::test_case;
@@ -102,23 +103,6 @@ fn a_malformed_event_is_skipped() {
     assert_eq!((events, answered.finish), (vec![ReplyEvent::Text("a".into())], None));
 }
 
-/// What an answer says, an event a line.
-fn recorded(name: &str, text: &str) -> String {
-    let (mut decoder, mut answered) = (decoder(), Answered::default());
-    if name.ends_with("json") {
-        decoder.whole(text.trim(), &mut answered).unwrap();
-    } else {
-        let mut parser = failover_http::SseParser::new();
-        parser.push(text.as_bytes()).unwrap();
-        while let Some(event) = parser.next_event() {
-            decoder.event(&event, &mut answered).unwrap();
-        }
-    }
-    let events: Vec<String> = answered.ready.iter().map(|event| format!("{event:?}")).collect();
-    let events = events.join("\n");
-    format!("{:?}\n{events}\n{:?}, done {}", answered.head, answered.finish, answered.done)
-}
-
 // spec: P-5
 #[test]
 fn golden_answers() {
@@ -126,7 +110,8 @@ fn golden_answers() {
         ("reasoning_then_tool.sse", include_str!("answers/reasoning_then_tool.sse")),
         ("web_search.json", include_str!("answers/web_search.json")),
     ] {
-        insta::assert_snapshot!(name, recorded(name, text));
+        let answered = replay(decoder(), text, !name.contains(".json")).unwrap();
+        insta::assert_snapshot!(name, answered.to_string());
     }
 }
 

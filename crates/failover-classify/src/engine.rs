@@ -2,9 +2,9 @@
 
 use crate::compile::{Compiled, RuleSetError};
 use crate::operator::{self, Checked, OperatorRule, OperatorRuleError};
-use crate::reading::{self, Present, Reading, Scratch, is_provider};
+use crate::reading::{self, Present, Reading, Scratch};
 use crate::rule::{Family, ProviderRules};
-use crate::{Cause, Evidence, Preview, Signal, Tier, Verdict, redact, redact::whole_words};
+use crate::{Cause, Evidence, Preview, Signal, Tier, Verdict, redact, redact::whole_words, strings};
 use failover_types::{FailoverReason, Lane};
 use memchr::memmem;
 use std::borrow::Cow;
@@ -117,7 +117,7 @@ impl Classifier {
     pub(crate) fn operator_holds(&self, reading: &Reading<'_>, index: usize) -> Option<Present> {
         let rule = self.operators.get(index)?;
         let signal = &reading.signal;
-        if rule.provider.as_deref().is_some_and(|name| !is_provider(signal, name))
+        if rule.provider.as_deref().is_some_and(|name| signal.provider != Some(name))
             || rule.status.is_some_and(|status| reading.status != Some(status))
         {
             return None;
@@ -136,8 +136,10 @@ impl Classifier {
             span = Some(reading.view().origins((at, at + text.len())));
         }
         if let Some(regex) = &rule.regex {
-            let found = regex.find(&reading.source.head)?;
-            span = Some((found.start(), found.end()));
+            let head = &reading.source.head;
+            let found = regex.find(head).map(|found| found.range());
+            let found = found.or_else(|| strings::find(head, &|read| regex.is_match(read)))?;
+            span = Some((found.start, found.end));
         }
         Some(Present { span })
     }

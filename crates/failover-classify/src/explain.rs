@@ -140,6 +140,9 @@ fn why(matched: &[Match], level: usize) -> String {
         (Some(first), Some(second)) if first.tier != second.tier => {
             format!("{}: tier {:?} comes before {:?} of {}", first.rule, first.tier, second.tier, second.rule)
         }
+        (Some(first), Some(second)) if first.tier == Tier::Operator => {
+            format!("{} stands before {} in the config", first.rule, second.rule)
+        }
         (Some(first), Some(second)) if first.family != second.family => {
             format!(
                 "{}: family {:?} comes before {:?} of {}",

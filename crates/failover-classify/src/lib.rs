@@ -28,6 +28,7 @@ mod rule;
 mod scan;
 mod signal;
 mod source;
+mod strings;
 mod tokens;
 mod trie;
 mod verdict;

@@ -14,7 +14,8 @@ pub struct OperatorRule {
     /// A part of the text, without regard to case, white space and quoting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
-    /// A regular expression over the text, without regard to case.
+    /// A regular expression, without regard to case. It is tried on the body as it came, then on each string of JSON in
+    /// it as that reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
     /// An HTTP status.
@@ -23,7 +24,7 @@ pub struct OperatorRule {
     /// A code in a code position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// A provider's id.
+    /// A provider's id, whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// What it means: the name of a reason.
@@ -153,6 +154,9 @@ pub(crate) fn check(rules: &[OperatorRule]) -> Result<Vec<Checked>, OperatorRule
                 )
             })
             .transpose()?;
+        if regex.as_ref().is_some_and(|regex| regex.is_match("")) {
+            return Err(fault("regex", "it matches the empty text; it would match everything".to_owned()));
+        }
         if contains.is_none()
             && regex.is_none()
             && rule.status.is_none()

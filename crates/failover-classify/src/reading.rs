@@ -202,7 +202,7 @@ impl Reading<'_> {
     }
 }
 
-pub(crate) fn is_provider(signal: &Signal<'_>, name: &str) -> bool {
+fn is_provider(signal: &Signal<'_>, name: &str) -> bool {
     signal.provider.is_some_and(|provider| {
         view::has_at(provider, 0, name)
             && provider.as_bytes().get(name.len()).is_none_or(|next| *next == b'-')

@@ -422,7 +422,8 @@ fn is_dense(word: &[u8]) -> bool {
 /// The e-mail address around an at sign.
 fn address(text: &str, at: usize) -> Option<Range<usize>> {
     // Names may have letters of any alphabet; in scripts that write no spaces nobody could tell where one begins.
-    let letter = |c: char| c.is_ascii_alphanumeric() || c >= '\u{c0}' && c < '\u{590}' && c.is_alphabetic();
+    let letter =
+        |c: char| c.is_ascii_alphanumeric() || ('\u{c0}'..'\u{590}').contains(&c) && c.is_alphabetic();
     let before = text.get(..at)?.chars().rev().take(64);
     let before: usize = before
         .take_while(|c| letter(*c) || matches!(c, '.' | '_' | '+' | '-' | '%'))

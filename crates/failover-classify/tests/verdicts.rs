@@ -189,10 +189,43 @@ fn rules_of_an_operator_come_right_after_the_local_tier() {
     assert_eq!(classifier.classify(&cancelled).reason, FailoverReason::Aborted);
 }
 
+// spec: C-21, C-5
+#[test_case(
+    "^quota for .* is gone$",
+    r#"{"error":{"message":"Quota for \"x\" is gone"}}"#,
+    Some(r#"Quota for \"x\" is gone"#)
+)]
+#[test_case(
+    "for \"x\" is",
+    r#"429 {"error":{"message":"Quota for \"x\" is gone"}}"#,
+    Some(r#"Quota for \"x\" is gone"#)
+)]
+#[test_case("\"code\": ?\"e7", r#"{"code": "E7"}"#, Some(r#""code": "E7"#); "as it came")]
+#[test_case("^quota$", r#"{"error":{"message":"Quota for x"}}"#, None)]
+fn an_expression_reads_the_body_and_its_strings(regex: &str, body: &str, expected: Option<&str>) {
+    let rules = [OperatorRule::new("house", FailoverReason::AuthPermanent).with_regex(regex)];
+    let classifier = Classifier::standard().unwrap().with_operator_rules(&rules).unwrap();
+    let verdict =
+        classifier.classify(&Signal::new(Surface::Http).with_status(429).with_body(body.as_bytes()));
+    let found = (verdict.evidence.rule == "operator/house").then(|| verdict.evidence.span.unwrap());
+    assert_eq!(found.map(|(start, end)| &body[start..end]), expected);
+}
+
+// spec: C-16, C-21
+#[test_case("openai", true)]
+#[test_case("openai-local", false)]
+fn a_rule_of_an_operator_is_for_the_provider_that_it_names(provider: &str, holds: bool) {
+    let rules = [OperatorRule::new("house", FailoverReason::AuthPermanent).with_provider("OpenAI")];
+    let classifier = Classifier::standard().unwrap().with_operator_rules(&rules).unwrap();
+    let verdict = classifier.classify(&Signal::new(Surface::Http).with_status(429).with_provider(provider));
+    assert_eq!(verdict.evidence.rule == "operator/house", holds);
+}
+
 // spec: C-21
 #[test_case(OperatorRule::new("Bad Id", FailoverReason::Auth).with_status(500), "id")]
 #[test_case(OperatorRule::new("empty", FailoverReason::Auth), "id")]
 #[test_case(OperatorRule::new("regex", FailoverReason::Auth).with_regex("("), "regex")]
+#[test_case(OperatorRule::new("regex", FailoverReason::Auth).with_regex("(no credit)?"), "regex")]
 #[test_case(OperatorRule::new("status", FailoverReason::Auth).with_status(42), "status")]
 fn broken_rules_of_an_operator_are_refused(rule: OperatorRule, field: &str) {
     let error = Classifier::standard().unwrap().with_operator_rules(&[rule]).unwrap_err();

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::input;
 use clap::Args;
-use failover::classify::{Classifier, Explanation, RetryHint, RetryWhen, Signal, Surface, Verdict};
+use failover::classify::{Classifier, Explanation, RetryHint, RetryWhen, Signal, Surface, Verdict, redact};
 use failover::config::Loaded;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -376,7 +376,7 @@ fn one(classifier: &Classifier, args: &ClassifyArgs, out: &mut dyn Write) -> Res
         writeln!(out)?;
         return Ok(Exit::Ok);
     }
-    show(&explanation, args.explain, out)?;
+    show(&explanation, &body, args.explain, out)?;
     Ok(Exit::Ok)
 }
 
@@ -419,7 +419,10 @@ fn explanation_json(explanation: &Explanation) -> Value {
     })
 }
 
-fn show(explanation: &Explanation, all: bool, out: &mut dyn Write) -> Result<(), Failure> {
+/// So much of what a rule asks for is shown: a rule of wordings asks for any of a hundred.
+const ASKED: usize = 200;
+
+fn show(explanation: &Explanation, body: &[u8], all: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let verdict = &explanation.verdict;
     writeln!(out, "reason   {} (blames the {})", verdict.reason, verdict.scope)?;
     if let Some(hint) = &verdict.hint {
@@ -449,7 +452,14 @@ fn show(explanation: &Explanation, all: bool, out: &mut dyn Write) -> Result<(),
         for found in &explanation.matched {
             let span = found.span.map(|(start, end)| format!(", bytes {start}–{end}")).unwrap_or_default();
             writeln!(out, "  {} -> {} (tier {}{span})", found.rule, found.reason, tier_name(found.tier))?;
-            writeln!(out, "      asks for {}", found.asked)?;
+            if let Some(said) = found.span.and_then(|(start, end)| body.get(start..end)) {
+                writeln!(out, "      found {:?}", redact(&String::from_utf8_lossy(said)))?;
+            }
+            let shown = found.asked.char_indices().nth(ASKED).map(|(at, _)| found.asked.split_at(at).0);
+            match shown {
+                Some(front) => writeln!(out, "      asks for {front}… (all of it with --json)")?,
+                None => writeln!(out, "      asks for {}", found.asked)?,
+            }
         }
     }
     Ok(())

@@ -439,7 +439,7 @@ pub struct OperatorRule {
     /// A text that the error contains, in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
-    /// A regular expression that the error's text matches.
+    /// A regular expression, in any case: tried on the body as it came, then on each string of JSON in it as that reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
     /// An HTTP status.

@@ -28,7 +28,7 @@ pub(crate) const ROWS: &[Rule] = &[
     status("core/status-408", StatusSet::OneOf(&[407, 408, 499, 504, 522, 524, 598, 599]), Timeout),
     status("core/status-409", StatusSet::OneOf(&[409]), ServerError).scope(Scope::Request),
     status("core/status-413", StatusSet::OneOf(&[413]), ContextOverflow),
-    status("core/status-423", StatusSet::OneOf(&[423, 425, 429]), RateLimit),
+    status("core/status-429", StatusSet::OneOf(&[423, 425, 429]), RateLimit),
     status("core/status-529", StatusSet::OneOf(&[529]), Overloaded),
     status(
         "core/status-500",

@@ -4,12 +4,13 @@ mod duration;
 mod headers;
 mod text;
 pub(crate) mod wall;
+mod words;
 mod zones;
 
 use crate::reading::Reading;
 use crate::{RetryHint, RetryWhen};
 
-pub(crate) use text::words;
+pub(crate) use words::words;
 
 /// The best statement of the signal. Headers speak first, then fields, then text.
 pub(crate) fn read(reading: &Reading<'_>) -> Option<RetryHint> {

@@ -8,16 +8,18 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use http_body_util::{BodyDataStream, Full};
+use hyper::body::{Body, Frame, SizeHint};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
-use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use std::convert::Infallible;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -92,7 +94,7 @@ impl TransportConfig {
 /// HTTP/1.1 and HTTP/2 over TCP and TLS. Cheap to clone; clones share one pool of connections.
 #[derive(Clone)]
 pub struct HyperTransport {
-    client: Client<HttpsConnector<Route>, Full<Bytes>>,
+    client: Client<HttpsConnector<Route>, Outgoing>,
     proxy: ProxyConfig,
 }
 
@@ -154,27 +156,43 @@ impl Transport for HyperTransport {
         request: http::Request<Bytes>,
         connected: Connected,
     ) -> Result<http::Response<ResponseBody>, TransportError> {
-        let mut request = request.map(Full::new);
+        let mut request = request.map(|body| Outgoing { body: Full::new(body), connected });
         if let Some(value) = self.proxy.authorization(request.uri()) {
             request.headers_mut().insert(http::header::PROXY_AUTHORIZATION, value);
         }
-        // Who waits for a connection is woken through the request: the capture need only be looked at.
-        let captured = capture_connection(&mut request);
-        let mut response = self.client.request(request);
-        let response = poll_fn(|cx| {
-            let polled = Pin::new(&mut response).poll(cx);
-            if polled.is_pending() && !connected.is_set() && captured.connection_metadata().is_some() {
-                connected.signal();
-            }
-            polled
-        })
-        .await;
+        let response = self.client.request(request).await;
         let response = response.map_err(|error| read(&error, error.is_connect()))?;
-        connected.signal();
         Ok(response.map(|body| {
             let chunks = BodyDataStream::new(body).into_stream();
             ResponseBody::new(chunks.map(|chunk| chunk.map_err(|error| read(&error, false))))
         }))
+    }
+}
+
+/// The body of a request. It is first asked for by the connection that is about to write the request: one stands by then.
+struct Outgoing {
+    body: Full<Bytes>,
+    connected: Connected,
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.connected.signal();
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

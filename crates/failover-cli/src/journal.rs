@@ -1,12 +1,12 @@
 //! The decision log of this machine: a line of JSON for each decision, in a file of bounded size beside the store.
 //!
-//! `status` reads its end. It is a convenience for people and never in the way: a thread of its own writes it, and what
-//! cannot be written is left out. What was decided before the journal is dropped is written by then.
+//! `status` reads its end. It is a convenience for people and never in the way: a thread of its own puts it into words and
+//! writes it, and what cannot be written is left out. What was decided before the journal is dropped is written by then.
 
 use crate::show::Line;
 use failover::runner::SystemClock;
 use failover::runner::plan::{AttemptStep, Decision, DecisionKind, DecisionObserver};
-use failover::types::Clock;
+use failover::types::{Clock, Timestamp};
 use serde_json::Value;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -25,20 +25,23 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// How much of the end is read for the last decisions, in bytes.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// Lines that may wait to be written; what comes on top of them is lost.
+/// Decisions that may wait to be written; what comes on top of them is lost.
 const MAX_WAITING: usize = 4_096;
 /// How many bytes are written at once, about.
 const BATCH_BYTES: usize = 64 * 1024;
-/// How long lines are gathered after a write: who fails over all the time must not wake the writer every time.
+/// How long decisions are gathered after a write: who fails over all the time must not wake the writer every time.
 const GATHER: Duration = Duration::from_millis(20);
 
 /// Hands decisions to the thread that writes them down, and on.
 pub(crate) struct Journal {
-    lines: Option<SyncSender<Vec<u8>>>,
+    waiting: Option<SyncSender<Entry>>,
     writer: Option<JoinHandle<()>>,
     lost: Arc<AtomicU64>,
     next: Option<Arc<dyn DecisionObserver>>,
 }
+
+/// A decision, and when it fell.
+type Entry = (Timestamp, Arc<Decision>);
 
 /// The file, and how long it has become by what was written here.
 struct Open {
@@ -55,20 +58,19 @@ struct Writer {
 impl Journal {
     /// A journal in this directory, in front of `next`.
     pub(crate) fn new(home: &Path, next: Option<Arc<dyn DecisionObserver>>) -> Self {
-        let (lines, waiting) = sync_channel(MAX_WAITING);
+        let (entries, waiting) = sync_channel(MAX_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let mut writer = Writer { path: home.join(NAME), open: None };
         let missed = Arc::clone(&lost);
         let thread = std::thread::Builder::new().name("decisions".to_owned());
         // Without a thread nothing is written, and every line counts as lost.
         let writer = thread.spawn(move || writer.run(&waiting, &missed)).ok();
-        Self { lines: Some(lines), writer, lost, next }
+        Self { waiting: Some(entries), writer, lost, next }
     }
 
-    /// Leaves a line to the writer, who must not be waited for.
-    fn put(&self, mut line: Vec<u8>) {
-        line.push(b'\n');
-        if self.lines.as_ref().is_none_or(|lines| lines.try_send(line).is_err()) {
+    /// Leaves an entry to the writer, who must not be waited for.
+    fn put(&self, entry: Entry) {
+        if self.waiting.as_ref().is_none_or(|waiting| waiting.try_send(entry).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -76,7 +78,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        self.lines = None;
+        self.waiting = None;
         if let Some(writer) = self.writer.take() {
             writer.thread().unpark();
             let _ = writer.join();
@@ -85,12 +87,15 @@ impl Drop for Journal {
 }
 
 impl Writer {
-    fn run(&mut self, waiting: &Receiver<Vec<u8>>, lost: &AtomicU64) {
-        while let Ok(mut lines) = waiting.recv() {
+    fn run(&mut self, waiting: &Receiver<Entry>, lost: &AtomicU64) {
+        let mut lines = Vec::new();
+        while let Ok(entry) = waiting.recv() {
+            lines.clear();
+            append(&mut lines, &entry);
             while lines.len() < BATCH_BYTES
-                && let Ok(more) = waiting.try_recv()
+                && let Ok(entry) = waiting.try_recv()
             {
-                lines.extend_from_slice(&more);
+                append(&mut lines, &entry);
             }
             // Neither a full disk nor anything else here must stop an answer.
             let _ = self.write(&lines);
@@ -124,6 +129,15 @@ impl Writer {
     }
 }
 
+/// Adds an entry's line.
+fn append(lines: &mut Vec<u8>, (at, decision): &Entry) {
+    let before = lines.len();
+    match serde_json::to_writer(&mut *lines, &Line::of(decision, Some(*at))) {
+        Ok(()) => lines.push(b'\n'),
+        Err(_) => lines.truncate(before),
+    }
+}
+
 /// An answer at the first attempt is what everybody expects, and would fill the file.
 fn expected(decision: &Decision) -> bool {
     matches!(decision.kind, DecisionKind::CandidateSucceeded)
@@ -138,12 +152,9 @@ impl DecisionObserver for Journal {
         }
     }
 
-    fn on_decision(&self, decision: &Decision) {
+    fn on_decision(&self, decision: &Arc<Decision>) {
         if !expected(decision) {
-            let line = Line::of(decision, Some(SystemClock::new().now()));
-            if let Ok(line) = serde_json::to_vec(&line) {
-                self.put(line);
-            }
+            self.put((SystemClock::new().now(), Arc::clone(decision)));
         }
         if let Some(next) = &self.next {
             next.on_decision(decision);
@@ -172,18 +183,30 @@ fn tail(path: &Path) -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use failover::runner::plan::{Candidate, Event, Plan, RunSpec, Slots, Step};
+    use failover::types::RunId;
+
+    fn decision(run: u64) -> Arc<Decision> {
+        let spec =
+            RunSpec::new(RunId::new(run.to_string()).unwrap(), vec![Candidate::new("a/m".parse().unwrap())]);
+        let mut plan = Plan::new(spec, Timestamp::ZERO).unwrap();
+        plan.handle(Timestamp::ZERO, Event::Profiles(Slots::default())).unwrap();
+        let Step::Decision(decision) = plan.next_step() else { panic!("nobody can serve it") };
+        decision
+    }
 
     #[test]
     fn what_was_handed_over_is_written_in_order_by_the_time_the_journal_is_gone() {
         let home = tempfile::tempdir().unwrap();
         let journal = Journal::new(home.path(), None);
-        let lines = 0..1_000_u64;
-        lines.clone().for_each(|at| journal.put(at.to_string().into_bytes()));
+        (0..1_000).for_each(|run| journal.on_decision(&decision(run)));
         drop(journal);
         let written = std::fs::read_to_string(home.path().join(NAME)).unwrap();
+        let run =
+            |line: &str| serde_json::from_str::<Value>(line).unwrap()["runId"].as_str().unwrap().to_owned();
         assert_eq!(
-            written.lines().map(str::to_owned).collect::<Vec<_>>(),
-            lines.map(|at| at.to_string()).collect::<Vec<_>>()
+            written.lines().map(run).collect::<Vec<_>>(),
+            (0..1_000).map(|run| run.to_string()).collect::<Vec<_>>()
         );
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Quiet text.
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -152,7 +152,7 @@ impl<W: Write + Send> DecisionObserver for Show<W> {
         }
     }
 
-    fn on_decision(&self, decision: &Decision) {
+    fn on_decision(&self, decision: &Arc<Decision>) {
         let mut state = self.lock();
         let took = state.started.take().map(|at| time::duration(SystemClock::new().now().since(at)));
         state.kept.push(decision_json(decision));

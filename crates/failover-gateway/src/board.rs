@@ -13,7 +13,7 @@ const KEPT: usize = 200;
 struct Noted {
     number: u64,
     at: Timestamp,
-    decision: Decision,
+    decision: Arc<Decision>,
 }
 
 /// A decision as the admin API shows it.
@@ -141,7 +141,7 @@ fn show(noted: &Noted) -> Shown {
 }
 
 impl DecisionObserver for Board {
-    fn on_decision(&self, decision: &Decision) {
+    fn on_decision(&self, decision: &Arc<Decision>) {
         let plain = decision.kind == DecisionKind::CandidateSucceeded && decision.reason.is_none();
         // What went as it should is counted as a request, and would push out here what people look for.
         if plain {
@@ -155,7 +155,7 @@ impl DecisionObserver for Board {
         let at = self.clock.now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;
-        let noted = Noted { number: kept.last, at, decision: decision.clone() };
+        let noted = Noted { number: kept.last, at, decision: Arc::clone(decision) };
         if kept.decisions.len() >= KEPT {
             kept.decisions.pop_front();
         }

@@ -2,9 +2,10 @@
 
 use crate::plan::{Decision, DecisionKind, DecisionObserver, StepOutcome};
 use failover_types::{FailoverReason, ModelRef, ProfileId, SessionId};
+use std::sync::Arc;
 
 /// Writes the decision to the log and tells the observer. Every text in it is redacted already.
-pub(super) fn observe(decision: &Decision, observer: Option<&dyn DecisionObserver>) {
+pub(super) fn observe(decision: &Arc<Decision>, observer: Option<&dyn DecisionObserver>) {
     if let Some(observer) = observer {
         observer.on_decision(decision);
     }

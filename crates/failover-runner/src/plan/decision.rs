@@ -2,6 +2,7 @@
 
 use super::step::{AttemptStep, StopReason};
 use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, SessionId};
+use std::sync::Arc;
 
 /// One decision of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,8 +110,8 @@ impl StepOutcome {
 
 /// Sees every decision of every run: metrics, a status page, a terminal. Called in the run, so it must be quick.
 pub trait DecisionObserver: Send + Sync {
-    /// Takes note of a decision.
-    fn on_decision(&self, decision: &Decision);
+    /// Takes note of a decision. Who has more to do with it than to count it keeps it for later.
+    fn on_decision(&self, decision: &Arc<Decision>);
 
     /// Takes note of an attempt that begins now.
     fn on_attempt(&self, attempt: &AttemptStep) {

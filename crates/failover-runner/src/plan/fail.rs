@@ -8,6 +8,7 @@ use super::{
 };
 use failover_auth::{Deadline, Failure, Outcome, Success};
 use failover_types::{FailoverReason, Lane, ModelRef, ModelSelector, Scope, Timestamp};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What follows an attempt that the caller's own deadline ended: the next model, and nobody is to blame.
@@ -281,7 +282,7 @@ impl Plan {
                     Some(StepOutcome::NextFallback),
                 );
                 if let Some(decision) = self.decisions.back_mut() {
-                    decision.next = Some(to.model);
+                    Arc::make_mut(decision).next = Some(to.model);
                 }
                 for over in self.at + 1..index {
                     if let Some(candidate) = self.walk.get(over) {

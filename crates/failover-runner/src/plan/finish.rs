@@ -5,6 +5,7 @@ use super::{
     StepOutcome, StopReason, WaitStep, What,
 };
 use failover_types::{FailoverReason, ModelRef, ProfileId};
+use std::sync::Arc;
 
 impl Plan {
     /// Takes a claim back, if one stands, and goes on.
@@ -150,6 +151,6 @@ impl Plan {
             profiles: self.here.slots.slots.len(),
             outcome,
         };
-        self.decisions.push_back(Box::new(decision));
+        self.decisions.push_back(Arc::new(decision));
     }
 }

@@ -66,6 +66,7 @@ pub use trail::{AttemptError, AttemptRecord, Skip, Visit, What};
 
 use failover_types::{FailoverReason, ProfileId, ProviderId, Timestamp};
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 /// An event that does not answer the step at hand: a fault of the driver, not of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -89,7 +90,7 @@ pub struct Plan {
     at: usize,
     here: Here,
     state: State,
-    decisions: VecDeque<Box<Decision>>,
+    decisions: VecDeque<Arc<Decision>>,
     attempts: u32,
     trail: Vec<Visit>,
     providers_out: Vec<(ProviderId, FailoverReason)>,

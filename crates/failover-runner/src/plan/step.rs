@@ -31,7 +31,7 @@ pub enum Step {
     /// Wait. Answer: [`Event::Woke`].
     Wait(WaitStep),
     /// Tell the observer. No answer.
-    Decision(Box<Decision>),
+    Decision(Arc<Decision>),
     /// The run is over. Every further step is this one.
     Done(Done),
 }

@@ -482,8 +482,8 @@ fn when_the_deadline_stops_the_walk_it_says_who_was_not_tried() {
                 plan.handle(now, Event::Ended(end)).unwrap();
             }
             Step::Decision(decision) => {
-                if let DecisionKind::ChainStopped { reason, remaining } = decision.kind {
-                    break (reason, remaining);
+                if let DecisionKind::ChainStopped { reason, remaining } = &decision.kind {
+                    break (*reason, remaining.clone());
                 }
             }
             step => panic!("{step:?}"),
@@ -635,7 +635,7 @@ fn decisions_name_the_step_and_its_outcome() {
     loop {
         let event = match plan.next_step() {
             Step::Decision(decision) => {
-                decisions.push(*decision);
+                decisions.push(decision);
                 continue;
             }
             Step::Done(_) => break,

@@ -585,7 +585,7 @@ async fn a_session_moves_with_one_notice_and_returns_with_one() {
 struct Seen(Mutex<Vec<(&'static str, Option<Timestamp>)>>);
 
 impl DecisionObserver for Seen {
-    fn on_decision(&self, decision: &Decision) {
+    fn on_decision(&self, decision: &Arc<Decision>) {
         self.0.lock().unwrap().push((decision.kind.name(), None));
     }
 }

@@ -13,6 +13,7 @@ use failover_provider::{
 use failover_types::{ProviderId, Timestamp};
 use futures_core::Stream;
 use futures_util::{StreamExt, stream};
+use http::header::CONTENT_ENCODING;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -145,7 +146,7 @@ async fn begin(mut exchange: Exchange, status: u16, lines: bool) -> Result<Begun
     if !(200..300).contains(&status) {
         return Err(exchange.refused(b"").await);
     }
-    if exchange.header("content-encoding").is_some_and(|encoding| encoding != "identity") {
+    if exchange.header(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         // None was asked for.
         return Err(exchange.refused(b"").await.with_code("unexpected_content_encoding"));
     }

@@ -9,6 +9,7 @@ use failover_provider::{
 use failover_types::{Clock, ProviderId, Secret, Timestamp};
 use futures_util::{FutureExt, StreamExt};
 use http::HeaderMap;
+use http::header::AsHeaderName;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -87,8 +88,8 @@ impl Exchange {
             }
             // Looked at anew each time: a limit that no longer runs does not end the wait.
             let due = if connected.is_set() { first_byte } else { connect };
-            let Some(due) = due else { return Poll::Pending };
-            alarm.poll(clock, due, cx).map(|()| Err(due.1))
+            let Some((due, limit)) = due else { return Poll::Pending };
+            alarm.poll(clock, due, cx).map(|()| Err(limit))
         })
         .await;
         drop(sending);
@@ -105,8 +106,8 @@ impl Exchange {
         Ok(status)
     }
 
-    /// The first header of this name (lower case).
-    pub fn header(&self, name: &str) -> Option<&str> {
+    /// The first header of this name.
+    pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {
         self.0.headers.get(name)?.to_str().ok()
     }
 
@@ -178,8 +179,8 @@ impl Exchange {
     fn poll_chunk(&mut self, due: impl FnOnce(&Self) -> Due, cx: &mut Context<'_>) -> Poll<Chunk> {
         let Some(body) = &mut self.0.body else { return Poll::Ready(Ok(None)) };
         let Poll::Ready(chunk) = body.poll_next_unpin(cx) else {
-            let Some(due) = due(self) else { return Poll::Pending };
-            return self.0.alarm.poll(&self.0.clock, due, cx).map(|()| Err(self.timed_out(due.1)));
+            let Some((due, limit)) = due(self) else { return Poll::Pending };
+            return self.0.alarm.poll(&self.0.clock, due, cx).map(|()| Err(self.timed_out(limit)));
         };
         if let Some(Ok(bytes)) = chunk {
             return Poll::Ready(Ok(Some(bytes)));
@@ -331,23 +332,17 @@ type Due = Option<(Timestamp, Limit)>;
 /// Bytes of a body; `None` at its end.
 type Chunk = Result<Option<Bytes>, AttemptFailure>;
 
-/// One timer for all the waits under the same limit. It is left to run out rather than set anew for each piece: pieces
-/// that come in time cost no timer.
+/// One timer for all the waits. It is left to run out rather than set anew for each limit and each piece: what comes in
+/// time costs no timer.
 #[derive(Default)]
-struct Alarm(Option<(Limit, Timer)>);
+struct Alarm(Option<Timer>);
 
 impl Alarm {
     /// Ready once `due` is there.
-    fn poll(
-        &mut self,
-        clock: &Arc<dyn Clock>,
-        (due, limit): (Timestamp, Limit),
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
+    fn poll(&mut self, clock: &Arc<dyn Clock>, due: Timestamp, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             // One that is set for later than this would ring too late.
-            if let Some((_, timer)) = self.0.as_mut().filter(|(of, timer)| *of == limit && timer.at() <= due)
-            {
+            if let Some(timer) = self.0.as_mut().filter(|timer| timer.at() <= due) {
                 if timer.poll(cx).is_pending() {
                     return Poll::Pending;
                 }
@@ -357,7 +352,7 @@ impl Alarm {
                     return Poll::Ready(());
                 }
             }
-            self.0 = Some((limit, Timer::new(clock, due)));
+            self.0 = Some(Timer::new(clock, due));
         }
     }
 }

@@ -7,7 +7,7 @@ use failover_http::{Exchange, HyperTransport};
 use failover_provider::{AttemptFailure, AttemptLimits, AttemptScope, Limit, Progress};
 use failover_testkit::ManualClock;
 use failover_testkit::upstream::{Act, Answer, Port, Respond, Step, Upstream};
-use failover_types::{ModelRef, Timestamp};
+use failover_types::{Clock, ModelRef, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 use test_case::test_case;
@@ -56,15 +56,21 @@ impl World {
         exchange.send(&self.transport, Self::request(&self.upstream.base_url())).await
     }
 
-    /// Runs `attempt`, jumping the clock to its limit once it waits for nothing else.
+    /// Runs `attempt`, jumping the clock from wait to wait up to its limit. One timer serves all limits: where it is set
+    /// for the connect limit, and the connection stands by then, it is left to run out.
     async fn run_into(
         &self,
         limit: Duration,
         attempt: impl Future<Output = AttemptFailure>,
     ) -> AttemptFailure {
         let (failure, ()) = tokio::join!(attempt, async {
-            self.clock.until_waiting_for(START.after(limit)).await;
-            self.clock.set(START.after(limit));
+            while limit > SECOND && self.upstream.log().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            while self.clock.now() < START.after(limit) {
+                self.clock.until_waiting(1).await;
+                self.clock.advance_to_next();
+            }
         });
         failure
     }

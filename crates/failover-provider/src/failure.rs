@@ -3,6 +3,7 @@
 use crate::Incomplete;
 use failover_classify::{AsSignal, Cause, Signal, Surface};
 use failover_types::{ProviderId, Secret};
+use memchr::memmem;
 use std::fmt;
 use std::ops::Deref;
 
@@ -228,7 +229,7 @@ fn strike_body(mut head: Vec<u8>, secret: &[u8]) -> Vec<u8> {
     let mut tail = head.split_off(head.len().min(BODY_HEAD_BYTES));
     let cut = !tail.is_empty();
     let seam: Vec<u8> = last(&head, secret.len()).iter().chain(first(&tail, secret.len())).copied().collect();
-    if find(&seam, secret).is_some() {
+    if memmem::find(&seam, secret).is_some() {
         head.append(&mut tail);
     } else if cut {
         let longest =
@@ -256,7 +257,7 @@ fn last(bytes: &[u8], count: usize) -> &[u8] {
 
 fn strike_bytes(mut body: &[u8], secret: &[u8]) -> Vec<u8> {
     let mut struck = Vec::with_capacity(body.len());
-    while let Some(found) = find(body, secret) {
+    while let Some(found) = memmem::find(body, secret) {
         let (before, rest) = body.split_at(found);
         struck.extend_from_slice(before);
         struck.extend_from_slice(STRUCK_OUT.as_bytes());
@@ -264,10 +265,6 @@ fn strike_bytes(mut body: &[u8], secret: &[u8]) -> Vec<u8> {
     }
     struck.extend_from_slice(body);
     struck
-}
-
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).position(|window| window == needle)
 }
 
 impl Deref for AttemptFailure {
@@ -443,7 +440,7 @@ mod tests {
         let from = body.len() - BODY_TAIL_BYTES - 4;
         body.splice(from..from + 14, *b"sk-hidden-1234");
         let cut = failure().with_body(&body).without_secrets([&secret]).body.clone();
-        assert!(find(&cut, b"dden-1234").is_none() && find(&cut, b"[redacted]").is_some());
+        assert!(memmem::find(&cut, b"dden-1234").is_none() && memmem::find(&cut, b"[redacted]").is_some());
     }
 
     // spec: A-3

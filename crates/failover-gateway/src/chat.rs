@@ -41,8 +41,8 @@ const REASON: HeaderName = HeaderName::from_static("x-failover-reason");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Room for the headers of an answer: with one more the map takes twice as much.
 const TOLD: usize = 6;
-const SESSION: &str = "x-failover-session";
-const CHAIN: &str = "x-failover-chain";
+const SESSION: HeaderName = HeaderName::from_static("x-failover-session");
+const CHAIN: HeaderName = HeaderName::from_static("x-failover-chain");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
@@ -179,7 +179,7 @@ fn target(
     caller: Option<&Caller>,
     model: &str,
 ) -> Result<Target, ErrorBody> {
-    if let Some(chain) = headers.get(CHAIN) {
+    if let Some(chain) = headers.get(&CHAIN) {
         if !caller.is_some_and(|caller| caller.trusted) {
             let text = "only callers whose token is marked as trusted may name a chain of their own";
             return Err(ErrorBody::new(ErrorKind::Permission, text).with_code("untrusted_chain"));
@@ -212,7 +212,7 @@ fn session(
 ) -> Result<Option<SessionId>, ErrorBody> {
     let own = match named.sessions {
         SessionsFrom::Off => return Ok(None),
-        SessionsFrom::Header | SessionsFrom::Auto => headers.get(SESSION),
+        SessionsFrom::Header | SessionsFrom::Auto => headers.get(&SESSION),
         _ => None,
     };
     let bad = |why: String| ErrorBody::new(ErrorKind::InvalidRequest, format!("{SESSION}: {why}"));
@@ -299,7 +299,7 @@ impl Asked {
         };
         let headers = self.walked(trail, Served { model, profile, since });
         self.record.usage = reply.usage;
-        self.record.finish = Some(reply.finish.as_str().to_owned());
+        self.record.finish = Some(reply.finish.clone());
         self.record.content();
         let bytes = match &reply.native {
             Some(own) if self.native.is_some() => own.clone(),

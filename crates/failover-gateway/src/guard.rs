@@ -2,9 +2,12 @@
 
 use crate::dialect::{ErrorBody, ErrorKind};
 use crate::settings::{Caller, Settings, holder};
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use std::net::IpAddr;
+
+/// Where a browser says that a page's request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The name in an authority, without port and brackets.
 fn host_of(authority: &str) -> &str {
@@ -54,7 +57,7 @@ pub(crate) fn check_browser(
     let refuse = |text: &str| Err(ErrorBody::new(ErrorKind::Permission, text).with_code("cross_origin"));
     match headers.get(ORIGIN) {
         None => {
-            let site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
+            let site = headers.get(&FETCH_SITE).and_then(|value| value.to_str().ok());
             if matches!(site, Some("cross-site" | "same-site")) {
                 return refuse("a page of another site may not post here");
             }
@@ -127,10 +130,7 @@ mod tests {
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
-            .collect()
+        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
     }
 
     // spec: G-7

@@ -5,7 +5,7 @@ use crate::dialect::ClientDialect;
 use crate::gateway::Gateway;
 use crate::metrics::{Finished, Held};
 use crate::telemetry::{Span, TraceParent};
-use failover::provider::Usage;
+use failover::provider::{FinishReason, Usage};
 use failover::runner::plan::Visit;
 use failover::types::{FailoverReason, ModelRef, ProfileId, SessionId, Timestamp};
 use http::StatusCode;
@@ -57,7 +57,7 @@ pub(crate) struct Record {
     trail: Vec<Visit>,
     first_content: Option<Timestamp>,
     pub(crate) usage: Option<Usage>,
-    pub(crate) finish: Option<String>,
+    pub(crate) finish: Option<FinishReason>,
     pub(crate) answer_id: Option<String>,
     error: Option<String>,
     outcome: Outcome,

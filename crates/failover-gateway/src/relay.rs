@@ -241,7 +241,7 @@ impl Relay {
         if let ReplyEvent::Usage(usage) = event {
             self.record.usage = Some(*usage);
         } else if let ReplyEvent::Finish(finish) = event {
-            self.record.finish = Some(finish.as_str().to_owned());
+            self.record.finish = Some(finish.clone());
             self.over = true;
         }
     }

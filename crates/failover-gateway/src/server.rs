@@ -161,6 +161,7 @@ async fn connection(
                     .serve_connection(io, service)
             );
             tokio::select! {
+                biased;
                 _ = served.as_mut() => return,
                 _ = stopped.wait_for(|stop| *stop) => {}
             }
@@ -179,6 +180,7 @@ async fn connection(
                     .serve_connection(io, service)
             );
             tokio::select! {
+                biased;
                 _ = served.as_mut() => return,
                 _ = stopped.wait_for(|stop| *stop) => {}
             }

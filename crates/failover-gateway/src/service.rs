@@ -12,7 +12,8 @@ use failover::types::BoxFuture;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, VARY, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, ORIGIN, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -27,6 +28,7 @@ use tokio::sync::OwnedSemaphorePermit;
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                            connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const PAGE: &str = include_str!("status.html");
+const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 const EXPOSED: &str =
     "x-failover-requested, x-failover-served, x-failover-attempts, x-failover-reason, retry-after";
 const ASKED_HEADERS: &str = "authorization, content-type, x-api-key, anthropic-version, anthropic-beta, \
@@ -68,7 +70,7 @@ fn dialect(path: &str, headers: &HeaderMap) -> ClientDialect {
     match path {
         "/v1/responses" => ClientDialect::Responses,
         "/v1/messages" => ClientDialect::Messages,
-        _ if path.starts_with("/v1/messages/") || headers.contains_key("anthropic-version") => {
+        _ if path.starts_with("/v1/messages/") || headers.contains_key(&ANTHROPIC_VERSION) => {
             ClientDialect::Messages
         }
         _ => ClientDialect::Chat,

@@ -11,7 +11,7 @@ use crate::telemetry::measures::Measures;
 use crate::token::hex;
 use bytes::Bytes;
 use failover::config::GatewayTelemetry;
-use failover::provider::Usage;
+use failover::provider::{FinishReason, Usage};
 use failover::runner::plan::{Visit, What};
 use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, SessionId, Timestamp, millis};
 use failover_http::{Connected, HyperTransport, Transport};
@@ -92,7 +92,7 @@ pub(crate) struct Span {
     pub(crate) served: Option<(ModelRef, ProfileId)>,
     pub(crate) trail: Vec<Visit>,
     pub(crate) usage: Option<Usage>,
-    pub(crate) finish: Option<String>,
+    pub(crate) finish: Option<FinishReason>,
     pub(crate) answer_id: Option<String>,
     pub(crate) stream: bool,
     pub(crate) outcome: Outcome,
@@ -373,7 +373,7 @@ fn request_span(span: &Span, trace: &str, own: &str) -> Value {
         attributes.push(number("gen_ai.usage.output_tokens", usage.output));
     }
     if let Some(finish) = &span.finish {
-        let reasons = json!({ "values": [{ "stringValue": finish }] });
+        let reasons = json!({ "values": [{ "stringValue": finish.as_str() }] });
         attributes
             .push(json!({ "key": "gen_ai.response.finish_reasons", "value": { "arrayValue": reasons } }));
     }

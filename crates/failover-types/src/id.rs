@@ -1,6 +1,7 @@
 //! Ids are validated once, when they are made, and cheap to clone afterwards.
 
 use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ fn provider_char(c: char) -> bool {
 }
 
 fn visible(c: char) -> bool {
-    !c.is_control() && !c.is_whitespace()
+    c.is_ascii_graphic() || !c.is_control() && !c.is_whitespace()
 }
 
 macro_rules! id {
@@ -75,10 +76,10 @@ macro_rules! id {
             ///
             /// [`IdError`] says which rule the text breaks.
             pub fn new(text: impl AsRef<str>) -> Result<Self, IdError> {
-                let text: String = $normalize(text.as_ref().trim());
+                let text: Cow<'_, str> = $normalize(text.as_ref().trim());
                 let validate: fn(&str) -> Result<(), IdError> = $validate;
                 validate(&text)?;
-                Ok(Self(text.into()))
+                Ok(Self((&*text).into()))
             }
 
             /// The id as text.
@@ -115,7 +116,7 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                let text = Cow::<'de, str>::deserialize(deserializer)?;
                 Self::new(text).map_err(serde::de::Error::custom)
             }
         }
@@ -124,7 +125,7 @@ macro_rules! id {
 
 id!(
     /// A provider, in lower case: `openai`, `amazon-bedrock`.
-    ProviderId, "provider id", str::to_ascii_lowercase, |text| check("provider id", text, provider_char)
+    ProviderId, "provider id", |text: &str| text.to_ascii_lowercase().into(), |text| check("provider id", text, provider_char)
 );
 id!(
     /// A credential of a provider: `openai:default`, or `openai:ada@example.com` where the account is known.
@@ -132,21 +133,21 @@ id!(
 );
 id!(
     /// A conversation, named by the caller.
-    SessionId, "session id", str::to_owned, |text| check("session id", text, visible)
+    SessionId, "session id", Cow::Borrowed, |text| check("session id", text, visible)
 );
 id!(
     /// One run of one request through the chain; unique per run.
-    RunId, "run id", str::to_owned, |text| check("run id", text, visible)
+    RunId, "run id", Cow::Borrowed, |text| check("run id", text, visible)
 );
 id!(
     /// An agent: the owner of a credential store and of sessions.
-    AgentId, "agent id", str::to_owned, |text| check("agent id", text, |c| visible(c) && c != '/')
+    AgentId, "agent id", Cow::Borrowed, |text| check("agent id", text, |c| visible(c) && c != '/')
 );
 
-fn normalize_profile(text: &str) -> String {
+fn normalize_profile(text: &str) -> Cow<'_, str> {
     match text.split_once(':') {
-        Some((provider, name)) => format!("{}:{name}", provider.to_ascii_lowercase()),
-        None => text.to_owned(),
+        Some((provider, name)) => format!("{}:{name}", provider.to_ascii_lowercase()).into(),
+        None => text.into(),
     }
 }
 

@@ -27,10 +27,21 @@ pub struct Attempt {
     signals: Arc<Signals>,
 }
 
+/// What a caller says while its attempt lasts.
 #[derive(Debug, Default)]
-struct Signals {
+pub(super) struct Signals {
     committed: AtomicBool,
     switch: Mutex<Option<ModelSelector>>,
+}
+
+impl Signals {
+    pub(super) fn is_committed(&self) -> bool {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn switched(&self) -> Option<ModelSelector> {
+        self.switch.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Attempt {
@@ -54,7 +65,7 @@ impl Attempt {
 
     /// Whether output was delivered.
     pub fn is_committed(&self) -> bool {
-        self.signals.committed.load(Ordering::Acquire)
+        self.signals.is_committed()
     }
 
     /// Says that the user wants another model now. It counts once the attempt ends with an error.
@@ -62,8 +73,8 @@ impl Attempt {
         *self.signals.switch.lock().unwrap_or_else(PoisonError::into_inner) = Some(model);
     }
 
-    pub(super) fn switched(&self) -> Option<ModelSelector> {
-        self.signals.switch.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(super) fn signals(&self) -> Arc<Signals> {
+        Arc::clone(&self.signals)
     }
 }
 
@@ -80,18 +91,18 @@ pub(super) enum Outcome<R> {
 /// Waits for the attempt, its limits and the user, whichever is first. The loser is dropped, and with it its
 /// connection (requirement R-17). Output that has begun is given the whole run's time.
 pub(super) async fn carry_out<R>(
-    attempt: &Attempt,
+    limits: AttemptLimits,
+    signals: &Signals,
     mut future: Pin<&mut impl Future<Output = R>>,
     clock: &dyn Clock,
     switches: Option<&mut watch::Receiver<Option<ModelSelector>>>,
 ) -> Outcome<R> {
-    let limits = attempt.limits;
     let end = async {
         match limits.end {
             Some(end) => clock.sleep_until(end.at).await,
             None => std::future::pending().await,
         }
-        if attempt.is_committed() {
+        if signals.is_committed() {
             match limits.deadline {
                 Some(deadline) => clock.sleep_until(deadline).await,
                 None => std::future::pending().await,

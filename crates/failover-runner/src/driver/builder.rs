@@ -142,7 +142,7 @@ impl Runner {
     /// None in practice: the id is made of digits.
     pub fn next_run(&self) -> Result<RunId, IdError> {
         let count = self.0.runs.fetch_add(1, Ordering::Relaxed);
-        RunId::new(self.0.ids.clone() + &count.to_string())
+        RunId::new([self.0.ids.as_str(), &count.to_string()].concat())
     }
 
     /// What a run of `spec` would do now, by what this process and the store know. Calls nobody and writes nothing.

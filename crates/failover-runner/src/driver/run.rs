@@ -328,10 +328,12 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
             observer.on_attempt(step);
         }
         let attempt = Attempt::new(step);
-        let future = pin!(make(attempt.clone()));
-        let outcome = carry_out(&attempt, future, &*self.inner.clock, self.switches.as_mut()).await;
+        let signals = attempt.signals();
+        let future = pin!(make(attempt));
+        let outcome =
+            carry_out(step.limits, &signals, future, &*self.inner.clock, self.switches.as_mut()).await;
         self.inner.health.met(&step.profile);
-        let committed = attempt.is_committed();
+        let committed = signals.is_committed();
         self.verdict = None;
         match outcome {
             Outcome::Switched(to) => AttemptEnd::SwitchTo { to, committed },
@@ -360,7 +362,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
                 });
                 self.cause = Some(Cause::Error(error));
                 self.verdict = Some(Box::new(verdict));
-                match attempt.switched() {
+                match signals.switched() {
                     Some(to) => AttemptEnd::SwitchTo { to, committed },
                     None => AttemptEnd::Failed(failed),
                 }

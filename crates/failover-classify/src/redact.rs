@@ -353,22 +353,32 @@ fn is_name(word: &[u8]) -> bool {
 /// Where in the word a key begins that is known by its beginning: apart from what stands before it, else right behind it.
 fn known(word: &[u8]) -> Option<usize> {
     let is_key = |key: &[u8]| key.len() >= SHORTEST_GLUED && is_mixed(key);
-    let mut joins = false;
-    let apart = word.iter().enumerate().position(|(at, byte)| {
-        let begins = !joins && key_at(word, at).is_some();
-        joins = token(*byte) & (LOWER | UPPER | DIGIT) != 0;
-        begins
-    });
-    let glued = || (1..word.len()).find(|at| key_at(word, *at).is_some_and(is_key));
-    apart.or_else(|| if is_key(word) { glued() } else { None })
+    let joins = |byte: &u8| token(*byte) & (LOWER | UPPER | DIGIT) != 0;
+    let mut glued = None;
+    for at in (0..).zip(word.windows(2)).filter(|(_, pair)| keys_of(pair) != 0).map(|(at, _)| at) {
+        let Some(key) = key_at(word, at) else { continue };
+        if !at.checked_sub(1).and_then(|before| word.get(before)).is_some_and(joins) {
+            return Some(at);
+        }
+        if glued.is_none() && is_key(key) {
+            glued = Some(at);
+        }
+    }
+    glued
+}
+
+/// The keys that begin with these two bytes, a bit each.
+#[inline]
+fn keys_of(pair: &[u8]) -> u64 {
+    let [first, second, ..] = pair else { return 0 };
+    let of = |table: &[u64; 256], byte: &u8| table.get(usize::from(*byte)).copied().unwrap_or_default();
+    of(&FIRST, first) & of(&SECOND, second)
 }
 
 /// What follows the beginning of a key at this place, if one stands there that is long enough.
-#[inline]
 fn key_at(word: &[u8], at: usize) -> Option<&[u8]> {
     let rest = word.get(at..)?;
-    let (first, second) = (rest.first()?, rest.get(1)?);
-    let mut keys = FIRST.get(usize::from(*first))? & SECOND.get(usize::from(*second))?;
+    let mut keys = keys_of(rest);
     while keys != 0 {
         let (prefix, least) = PREFIXES.get(keys.trailing_zeros() as usize)?;
         let begins = rest.iter().zip(prefix.as_bytes()).all(|(one, other)| one == other);

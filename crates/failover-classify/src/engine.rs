@@ -100,11 +100,7 @@ impl Classifier {
     /// The terms of a signal that have weights: what the table of weights is learned from.
     #[doc(hidden)]
     pub fn terms(&self, signal: &Signal<'_>) -> Vec<String> {
-        reading::with_scratch(|scratch| {
-            let mut terms = Vec::new();
-            self.read(signal, 0, scratch).terms(|term, _| terms.push(term.to_string()));
-            terms
-        })
+        reading::with_scratch(|scratch| self.read(signal, 0, scratch).spelled_terms())
     }
 
     /// Bytes, matches and steps that reading the signal itself takes: what a test of bounds compares.

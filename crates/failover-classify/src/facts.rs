@@ -2,6 +2,7 @@
 
 use crate::reading::Reading;
 use crate::rule::Fact;
+use crate::view::is_letter;
 use crate::{Surface, guard};
 use memchr::memmem;
 
@@ -13,84 +14,84 @@ pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Words that only repeat a status or name the wrapper.
+/// Words that only repeat a status or name the wrapper, in the order of their letters.
 const STATUS_WORDS: [&str; 70] = [
-    "http",
-    "https",
-    "error",
-    "errors",
-    "err",
-    "code",
-    "status",
-    "statuscode",
-    "response",
-    "request",
-    "bad",
-    "api",
-    "apierror",
-    "badrequesterror",
-    "no",
-    "body",
-    "the",
     "a",
     "an",
-    "with",
-    "failed",
-    "call",
-    "model",
-    "llm",
-    "received",
-    "from",
-    "server",
-    "client",
-    "is",
-    "of",
-    "null",
-    "none",
-    "message",
-    "type",
-    "true",
-    "false",
-    "object",
-    "occurred",
-    "exception",
-    "returned",
-    "got",
-    "to",
-    "for",
-    "url",
-    "post",
-    "get",
-    "unprocessable",
-    "entity",
-    "content",
-    "details",
-    "provider",
-    "apistatuserror",
-    "invalid",
-    "empty",
-    "retry",
-    "title",
-    "unexpected",
-    "unprocessableentityerror",
-    "path",
-    "timestamp",
-    "upstream",
     "and",
-    "in",
-    "was",
-    "calling",
-    "openai",
     "anthropic",
+    "api",
+    "apierror",
+    "apistatuserror",
+    "bad",
+    "badrequesterror",
+    "body",
+    "call",
+    "calling",
     "chat",
+    "client",
+    "code",
     "completion",
     "completions",
+    "content",
+    "details",
+    "empty",
+    "entity",
+    "err",
+    "error",
+    "errors",
+    "exception",
+    "failed",
+    "false",
+    "for",
+    "from",
+    "get",
+    "got",
+    "http",
+    "https",
+    "in",
+    "invalid",
+    "is",
+    "llm",
+    "message",
+    "model",
+    "no",
+    "none",
+    "null",
+    "object",
+    "occurred",
+    "of",
+    "openai",
+    "path",
+    "post",
+    "provider",
+    "received",
+    "request",
+    "response",
+    "retry",
+    "returned",
+    "server",
+    "status",
+    "statuscode",
+    "the",
+    "timestamp",
+    "title",
+    "to",
+    "true",
+    "type",
+    "unexpected",
+    "unprocessable",
+    "unprocessableentityerror",
+    "upstream",
+    "url",
+    "was",
+    "with",
 ];
 
 impl Reading<'_> {
     /// Whether the property holds. What costs more than a look is found out once.
     pub(crate) fn holds(&self, fact: Fact) -> bool {
-        let bare = || *self.bare.get_or_init(|| bare(self.view().slice(0..400)));
+        let bare = || *self.bare.get_or_init(|| self.view().bytes().len() < SHORT && bare(self.text()));
         match fact {
             Fact::EmptyBody => !self.view().html && self.view().bytes().iter().all(u8::is_ascii_whitespace),
             Fact::Bare => bare(),
@@ -158,15 +159,15 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a text says nothing beyond its status.
-fn bare(text: &[u8]) -> bool {
-    text.len() < 400
-        && std::str::from_utf8(text).is_ok_and(|text| {
-            without_class(text)
-                .split(|ch: char| !ch.is_alphabetic())
-                .filter(|word| word.len() > 1)
-                .all(|word| STATUS_WORDS.contains(&word))
-        })
+/// Longer texts say something.
+const SHORT: usize = 400;
+
+/// Whether a short text says nothing beyond its status.
+fn bare(text: &str) -> bool {
+    without_class(text)
+        .split(|ch: char| !is_letter(ch))
+        .filter(|word| word.len() > 1)
+        .all(|word| STATUS_WORDS.binary_search(&word).is_ok())
 }
 
 /// A text without the name of an exception's class at its front, which says what failed, not why.
@@ -260,4 +261,14 @@ fn empty_answer(text: &[u8]) -> bool {
                 || has("\"finishreason\":\"finishreasonunspecified\""));
     let ollama = has("\"done\":true") && (has("\"response\":\"\"") || has("\"content\":\"\""));
     choices || content || gemini || ollama
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_in_order() {
+        assert!(STATUS_WORDS.is_sorted());
+    }
 }

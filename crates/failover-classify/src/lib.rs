@@ -8,6 +8,7 @@
 //! allocation. What it costs, and how that is measured, stands in `docs/performance.md`.
 
 mod compile;
+mod eight;
 mod engine;
 mod explain;
 mod facts;
@@ -29,6 +30,7 @@ mod scan;
 mod signal;
 mod source;
 mod strings;
+mod terms;
 mod tokens;
 mod trie;
 mod verdict;

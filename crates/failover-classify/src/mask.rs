@@ -1,7 +1,7 @@
 //! What a model or a tool said is quoted in an answer; it is not the error. Those strings are not read.
 
+use crate::eight::{self, front, within};
 use crate::lower::words_by_byte;
-use crate::trie::front;
 use memchr::memmem;
 use std::ops::Range;
 
@@ -145,8 +145,7 @@ fn keys(source: &[u8]) -> (bool, bool) {
     (kinds & OF_SAID != 0, kinds & OF_MESSAGES != 0 || kinds & OF_TOOLS == OF_TOOLS)
 }
 
-/// Where quotation marks stand. In JSON there is one every few bytes, too often for a search that starts anew behind each:
-/// eight bytes are looked at together.
+/// Where quotation marks stand.
 struct Quotes<'t> {
     text: &'t [u8],
     /// Behind the bytes that are looked at.
@@ -166,18 +165,14 @@ impl Iterator for Quotes<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        const LOW: u64 = u64::from_le_bytes([0x7f; 8]);
-        const MARKS: u64 = u64::from_le_bytes([b'"'; 8]);
         while self.left == 0 {
             if self.end >= self.text.len() {
                 return None;
             }
-            let others = front(self.text, self.end) ^ MARKS;
-            // The highest bit of each byte that is zero.
-            self.left = !(((others & LOW) + LOW) | others | LOW);
-            self.end += 8;
+            self.left = within::<b'"', b'"'>(front(self.text, self.end));
+            self.end += eight::COUNT;
         }
-        let at = self.end - 8 + self.left.trailing_zeros() as usize / 8;
+        let at = self.end - eight::COUNT + eight::place(self.left);
         self.left &= self.left - 1;
         Some(at)
     }
@@ -186,7 +181,8 @@ impl Iterator for Quotes<'_> {
 /// Strings of one level whose keys say that they are speech.
 fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<usize>>) {
     let bytes = source.as_bytes();
-    let mut key: Option<&str> = None;
+    // Whether the last key says so of its string.
+    let mut is_said = false;
     // Where the string begins that is read, and where what follows the last one does.
     let mut string: Option<usize> = None;
     let mut from = 0;
@@ -194,9 +190,7 @@ fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<u
     for quote in Quotes::of(bytes).chain([bytes.len()]) {
         let Some(start) = string else {
             let Some(between) = bytes.get(from..quote) else { continue };
-            if between.iter().any(|byte| matches!(byte, b',' | b'{' | b'}' | b'[')) {
-                key = None;
-            }
+            is_said = is_said && !between.iter().any(|byte| matches!(byte, b',' | b'{' | b'}' | b'['));
             string = (backslashes(bytes, 0, quote) == escapes).then_some(quote + 1);
             from = quote + 1;
             continue;
@@ -207,19 +201,26 @@ fn quotes(source: &str, escapes: usize, messages: bool, ranges: &mut Vec<Range<u
             continue;
         }
         let end = quote - run;
-        let value = source.get(start..end).unwrap_or_default();
         (string, from) = (None, end + escapes + 1);
         let after = bytes.get(from..).unwrap_or_default().iter().find(|byte| !byte.is_ascii_whitespace());
         if after == Some(&b':') {
-            key = Some(value);
-        } else if let Some(name) = key
-            && name.bytes().next().is_some_and(|first| SAID_OF.get(usize::from(first)) == Some(&true))
-            && (SAID.contains(&name) || messages && SAID_IN_MESSAGES.contains(&name))
-            && !RELAYED.iter().any(|text| value.trim_start().starts_with(text))
-        {
+            is_said = is_said_of(bytes.get(start..end).unwrap_or_default(), messages);
+        } else if is_said && !is_relayed(source.get(start..end).unwrap_or_default()) {
             ranges.push(start..end);
         }
     }
+}
+
+/// Whether the string of a key is speech, in a body that holds messages or not.
+fn is_said_of(key: &[u8], messages: bool) -> bool {
+    let is_in = |list: &[&str]| list.iter().any(|known| known.as_bytes() == key);
+    // The first byte nearly always settles it.
+    key.first().is_some_and(|first| SAID_OF.get(usize::from(*first)) == Some(&true))
+        && (is_in(&SAID) || messages && is_in(&SAID_IN_MESSAGES))
+}
+
+fn is_relayed(text: &str) -> bool {
+    RELAYED.iter().any(|start| text.trim_start().starts_with(start))
 }
 
 /// How many backslashes stand right before `at`, from `start` on.

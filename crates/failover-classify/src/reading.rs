@@ -70,11 +70,17 @@ pub(crate) struct Reading<'a> {
     pub(crate) empty_answer: OnceCell<bool>,
     pub(crate) plain: OnceCell<bool>,
     pub(crate) weighed: OnceCell<Option<Weighed>>,
+    text: OnceCell<&'a str>,
 }
 
 impl Reading<'_> {
     pub(crate) fn view(&self) -> &View {
         &self.scratch.view
+    }
+
+    /// The view as text.
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| std::str::from_utf8(self.scratch.view.bytes()).unwrap_or_default())
     }
 
     pub(crate) fn fields(&self) -> &Fields {
@@ -163,6 +169,10 @@ impl Reading<'_> {
     pub(crate) fn row<'r>(&self, row: &'r Row) -> Option<(&'r Row, Option<(usize, usize)>)> {
         let matcher: &Matcher = &row.rule.matcher;
         let signal = &self.signal;
+        // Such rows ask for little else, and one of many holds.
+        if row.rule.family.is_weighed() && !matcher.facts.first().is_some_and(|fact| self.holds(*fact)) {
+            return None;
+        }
         if !self.fits(matcher) {
             return None;
         }
@@ -196,7 +206,7 @@ impl Reading<'_> {
             return None;
         }
         if row.rule.family.is_weighed() {
-            span = span.or(self.weighed().and_then(|weighed| weighed.span));
+            span = span.or_else(|| self.strongest());
         }
         Some((row, span))
     }
@@ -242,6 +252,7 @@ impl Compiled {
             empty_answer: OnceCell::new(),
             plain: OnceCell::new(),
             weighed: OnceCell::new(),
+            text: OnceCell::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The part of a body that is read at all.
 
+use crate::eight;
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// At most this much is read from the front of a body.
 pub(crate) const HEAD: usize = 64 * 1024;
@@ -35,13 +35,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The bytes between two offsets of the body.
-    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
-        let (base, text): (usize, &str) = match &self.tail {
-            Some((at, text)) if range.start >= *at => (*at, text),
-            _ => (0, &self.head),
-        };
-        text.as_bytes().get(range.start - base..range.end.saturating_sub(base)).unwrap_or_default()
+    /// The bytes from an offset of the body on, eight of them.
+    #[inline]
+    pub(crate) fn front(&self, at: usize) -> u64 {
+        match &self.tail {
+            Some((base, text)) if at >= *base => eight::front(text.as_bytes(), at - base),
+            _ => eight::front(self.head.as_bytes(), at),
+        }
     }
 
     /// The text between two offsets of the body; the ends are moved to char boundaries.

@@ -5,6 +5,8 @@
 //! and forks lie in one table in which a byte is added to a place: a tree of some hundred thousand bytes is a few
 //! hundred KiB, is built from sorted literals in a few milliseconds, and most walks end after a few bytes.
 
+use crate::eight::front;
+
 /// A literal to find.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'t> {
@@ -17,10 +19,11 @@ pub(crate) struct Entry<'t> {
 /// Finds literals in a text.
 #[derive(Debug)]
 pub(crate) struct Automaton {
-    /// Walked where no word goes on.
-    words: Tree,
-    /// Walked inside of words.
-    inside: Tree,
+    tree: Tree,
+    /// Where no word goes on, what is walked by the next two bytes.
+    words: Pairs,
+    /// Inside of words.
+    inside: Pairs,
     /// What is done at a byte, outside of a word and (behind [`INSIDE`]) inside of one.
     steps: [u16; 2 * INSIDE],
 }
@@ -56,12 +59,18 @@ impl Automaton {
         for byte in open.iter().map(first) {
             set(byte, true, WALK_INSIDE);
         }
-        Self { words: Tree::new(entries), inside: Tree::new(&open), steps }
+        let (mut tree, mut places) = (Tree { roots: vec![NO_EDGE], ..Tree::default() }, Places::default());
+        let words = tree.plant(entries, &mut places);
+        let inside = tree.plant(&open, &mut places);
+        Self { tree, words, inside, steps }
     }
 
     /// Every literal once.
     pub(crate) fn literals(&self) -> Vec<Vec<u8>> {
-        self.words.literals()
+        let mut literals = self.tree.literals();
+        literals.sort_unstable();
+        literals.dedup();
+        literals
     }
 
     /// Tells `found` of each literal and of its ends, by the place where it begins; gives back the number of steps.
@@ -73,8 +82,12 @@ impl Automaton {
             let step = self.steps.get(inside + usize::from(byte)).copied().unwrap_or_default();
             inside = usize::from(step & WORD);
             if step & (WALK_WORDS | WALK_INSIDE) != 0 {
-                let tree = if step & WALK_WORDS != 0 { &self.words } else { &self.inside };
-                count += tree.walk(text, at, &mut found);
+                let pairs = if step & WALK_WORDS != 0 { &self.words } else { &self.inside };
+                let bytes = front(text, at);
+                let root = pairs.get((bytes & PAIR) as usize).copied().unwrap_or_default();
+                if root > 0 {
+                    count += self.tree.walk(root, bytes, text, at, &mut found);
+                }
             }
             at += 1;
         }
@@ -120,30 +133,12 @@ impl Edge {
     }
 }
 
-/// The bytes of a text from a place on, the first lowest; behind its end there is nothing but zeros.
-#[inline]
-pub(crate) fn front(text: &[u8], at: usize) -> u64 {
-    match text.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => u64::from_le_bytes(*bytes),
-        None => last(text.get(at..).unwrap_or_default()),
-    }
-}
-
-#[cold]
-fn last(rest: &[u8]) -> u64 {
-    let mut bytes = [0; FRONT as usize];
-    bytes.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
-    u64::from_le_bytes(bytes)
-}
-
 /// A tree of bytes whose forks share one table: the child that a byte leads to stands that far behind the fork's own
 /// place, and is its child if it bears that byte. No two forks have one place. What begins with the same two bytes
 /// begins with one edge: near its root the tree forks at every byte, and most walks end there. (Where the first byte is a
 /// literal, that is its edge, whatever follows.)
 #[derive(Debug, Default)]
 struct Tree {
-    /// By two bytes, the first one lowest: their edge in `roots`.
-    pairs: Vec<u16>,
     /// The first of them leads nowhere.
     roots: Vec<Edge>,
     edges: Vec<Edge>,
@@ -156,37 +151,41 @@ struct Tree {
 /// Of how many literals that share their first bytes what is left to grow, from which byte on, and at which edge.
 type Rest<'s, 't> = Vec<(&'s [Sorted<'t>], usize, usize)>;
 
+/// By two bytes, the first one lowest: the edge in [`Tree::roots`] that a walk begins with.
+type Pairs = Vec<u16>;
+
 impl Tree {
-    fn new(entries: &[Entry<'_>]) -> Self {
-        let mut tree = Self { pairs: vec![0; 1 << 16], roots: vec![NO_EDGE], ..Self::default() };
+    /// Adds literals of their own roots.
+    fn plant(&mut self, entries: &[Entry<'_>], places: &mut Places) -> Pairs {
+        let mut pairs = vec![0; 1 << 16];
         let mut sorted = in_order(entries);
         for entry in &mut sorted {
-            entry.label = index(tree.labels.len());
-            tree.labels.extend_from_slice(entry.text);
+            entry.label = index(self.labels.len());
+            self.labels.extend_from_slice(entry.text);
         }
-        let (mut places, mut rest) = (Places::default(), Vec::new());
+        let mut rest = Vec::new();
         let byte =
             |entry: &Sorted<'_>, at: usize| usize::from(entry.text.get(at).copied().unwrap_or_default());
         for group in sorted.chunk_by(|one, other| byte(one, 0) == byte(other, 0)) {
             let Some(entry) = group.first() else { continue };
             if entry.text.len() == 1 {
-                let root = tree.root(group, 1, &mut places, &mut rest);
-                tree.pairs.iter_mut().skip(byte(entry, 0)).step_by(1 << 8).for_each(|pair| *pair = root);
+                let root = self.root(group, 1, places, &mut rest);
+                pairs.iter_mut().skip(byte(entry, 0)).step_by(1 << 8).for_each(|pair| *pair = root);
                 continue;
             }
             for group in group.chunk_by(shares_two) {
-                let root = tree.root(group, 2, &mut places, &mut rest);
+                let root = self.root(group, 2, places, &mut rest);
                 let pair = group.first().map_or(0, |entry| byte(entry, 0) | byte(entry, 1) << 8);
-                tree.pairs.iter_mut().skip(pair).take(1).for_each(|pair| *pair = root);
+                pairs.iter_mut().skip(pair).take(1).for_each(|pair| *pair = root);
             }
         }
         while let Some((group, depth, place)) = rest.pop() {
-            let grown = tree.grow(group, depth, depth + 1, &mut places, &mut rest);
-            if let Some(edge) = tree.edges.get_mut(place) {
+            let grown = self.grow(group, depth, depth + 1, places, &mut rest);
+            if let Some(edge) = self.edges.get_mut(place) {
                 *edge = grown;
             }
         }
-        tree
+        pairs
     }
 
     /// The edge of literals that share their first bytes: its place in [`Tree::roots`].
@@ -262,7 +261,7 @@ impl Tree {
         index(base)
     }
 
-    /// Every literal once.
+    /// Every literal, once for each root that leads to it.
     fn literals(&self) -> Vec<Vec<u8>> {
         let mut literals = Vec::new();
         let mut rest: Vec<(&Edge, Vec<u8>)> =
@@ -286,14 +285,16 @@ impl Tree {
         self.labels.get(from..from + usize::from(edge.len)).unwrap_or_default()
     }
 
-    /// Follows the text from `at`, as far as the tree leads, and says how many bytes were looked at.
+    /// Follows the text from `at`, where these bytes stand, as far as the tree leads, and says how many bytes were looked at.
     #[inline]
-    fn walk(&self, text: &[u8], at: usize, found: &mut impl FnMut(u32, usize, usize)) -> u64 {
-        let mut bytes = front(text, at);
-        let root = self.pairs.get((bytes & PAIR) as usize).copied().unwrap_or_default();
-        if root == 0 {
-            return 0;
-        }
+    fn walk(
+        &self,
+        root: u16,
+        mut bytes: u64,
+        text: &[u8],
+        at: usize,
+        found: &mut impl FnMut(u32, usize, usize),
+    ) -> u64 {
         let mut edge = self.roots.get(usize::from(root));
         let mut end = at;
         while let Some(Edge { front: wanted, shift, len, ends, base, .. }) = edge {

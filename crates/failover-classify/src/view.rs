@@ -359,6 +359,7 @@ impl View {
 }
 
 /// The way back to the body, for offsets that hardly ever lie further in front than the last one.
+#[derive(Default)]
 pub(crate) struct Origins<'v> {
     anchors: &'v [(u32, u32)],
     /// Of the first anchor behind the last offset.
@@ -366,6 +367,14 @@ pub(crate) struct Origins<'v> {
 }
 
 impl Origins<'_> {
+    /// Where a range begins in the body, if nothing was left out or put in before its end.
+    #[inline]
+    pub(crate) fn stretch(&mut self, range: &Range<usize>) -> Option<usize> {
+        let from = self.origin(range.start);
+        let next = self.anchors.get(self.index);
+        next.is_none_or(|&(text, _)| range.end <= text as usize).then_some(from)
+    }
+
     /// [`View::origin`].
     #[inline]
     pub(crate) fn origin(&mut self, at: usize) -> usize {
@@ -422,22 +431,21 @@ const CHUNK: usize = 16;
 #[inline]
 fn fold_chunk(bytes: &[u8; CHUNK], last: u8) -> Option<[u8; CHUNK]> {
     let mut folded = [0; CHUNK];
-    let mut before = [last; CHUNK];
-    let mut odd = 0;
-    for (place, &byte) in folded.iter_mut().zip(bytes) {
+    let mut spaces = [0; CHUNK];
+    let mut odd = [0; CHUNK];
+    for (((place, is_space), odd), &byte) in folded.iter_mut().zip(&mut spaces).zip(&mut odd).zip(bytes) {
         let space = u8::from(byte <= b' ') | u8::from(byte == 0x7f) | u8::from(byte == b'_');
         let lower = byte | u8::from(byte.is_ascii_uppercase()) << 5;
         *place = if space == 1 { b' ' } else { lower };
-        odd |= u8::from(byte >= 0x80);
+        *is_space = space;
+        *odd = u8::from(byte >= 0x80);
         for special in [b'\\', b'<', b'-', b'&', b'`', b'*', b'%'] {
-            odd |= u8::from(byte == special);
+            *odd |= u8::from(byte == special);
         }
     }
-    before.iter_mut().skip(1).zip(&folded).for_each(|(place, byte)| *place = *byte);
-    for (byte, before) in folded.iter().zip(&before) {
-        odd |= u8::from(*byte == b' ') & u8::from(*before == b' ');
-    }
-    (odd == 0).then_some(folded)
+    let spaces = u128::from_le_bytes(spaces);
+    let doubled = spaces & (spaces << 8 | u128::from(last == b' '));
+    (u128::from_le_bytes(odd) | doubled == 0).then_some(folded)
 }
 
 /// Whether a folded byte stands as it is behind another one.
@@ -465,6 +473,12 @@ fn is_kept(ch: char) -> bool {
         '\u{3041}'..='\u{9fff}' => simplified(ch) == ch,
         _ => false,
     }
+}
+
+/// Whether a char is a letter: what the standard library says, and sooner of Chinese and Korean.
+#[inline]
+pub(crate) fn is_letter(ch: char) -> bool {
+    matches!(ch, '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}') || ch.is_alphabetic()
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
@@ -526,4 +540,14 @@ pub(crate) fn find_ignore_case(source: &str, what: &str) -> Option<usize> {
 /// Whether `what` is empty or stands in `source`, without regard to case.
 pub(crate) fn find_ignore_case_or_empty(source: &str, what: &str) -> bool {
     what.is_empty() || find_ignore_case(source, what).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_those_of_the_standard_library() {
+        assert!(('\0'..=char::MAX).all(|ch| is_letter(ch) == ch.is_alphabetic()));
+    }
 }

@@ -9,23 +9,16 @@
 //! ([`crate::Fact::Outweighs`]): "internal error" may be said by the way.
 
 use crate::reading::Reading;
+use crate::source::Source;
+use crate::terms::{self, Term, Unfolded};
+use crate::view::Origins;
 use failover_types::{FailoverReason, Lane};
-use rustc_hash::{FxHashMap, FxHasher};
-use std::fmt;
-use std::hash::Hasher;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 /// A line that names the reasons, then lines of a term and its weight for each; [`BIAS`] stands for no term.
 const TABLE: &str = include_str!("weights.tsv");
 /// The line of what every text weighs.
 const BIAS: &str = "-";
-/// A word counts by this many chars of its front: endings differ more than meanings.
-const STEM: usize = 7;
-/// Capitals are looked for in so many chars of a word's front: what is longer is no name of a code.
-const SPLIT: usize = 48;
-/// No more words of a text are looked at.
-const MOST: usize = 256;
 /// No more terms are taken from the table; a bit each says whether a term was met.
 const LONGEST: usize = 16_384;
 /// The table has no more columns; a test proves it.
@@ -99,14 +92,26 @@ const FULL: i32 = 8;
 /// What a term, or every text, weighs for each reason.
 type Weights = [i8; COLUMNS];
 
+/// A term of the table.
+struct Known {
+    key: u64,
+    weights: Weights,
+}
+
+/// Terms by their keys: the front of a key says where in `slots` to begin, and an empty one ends the search. Most terms of
+/// a text are in no table, and a look at one slot says so of most of these.
 struct Table {
     /// The columns.
     reasons: Vec<FailoverReason>,
-    /// Keys of terms, each with its place in `weights`.
-    terms: FxHashMap<u64, u16>,
-    weights: Vec<Weights>,
+    /// A place in `terms`, counted from one; 0 is empty.
+    slots: Vec<u16>,
+    terms: Vec<Known>,
     bias: Weights,
 }
+
+/// More than twice as many slots as terms.
+const SLOT_BITS: u32 = 15;
+const SLOTS: usize = 1 << SLOT_BITS;
 
 static WEIGHTS: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
 
@@ -121,30 +126,50 @@ impl Table {
         let mut lines = table.lines().filter(|line| !line.starts_with('#'));
         let columns = lines.next().unwrap_or_default().split(' ');
         let reasons = columns.map_while(|name| name.parse().ok()).take(COLUMNS).collect();
-        let mut known =
-            Self { reasons, terms: FxHashMap::default(), weights: Vec::new(), bias: [0; COLUMNS] };
+        let mut known = Self { reasons, slots: vec![0; SLOTS], terms: Vec::new(), bias: [0; COLUMNS] };
         // A line is some fifty bytes.
-        let count = (table.len() / 40).min(LONGEST);
-        known.terms.reserve(count);
-        known.weights.reserve(count);
+        known.terms.reserve((table.len() / 40).min(LONGEST));
         for (term, cells) in lines.filter_map(|line| line.split_once('\t')) {
             let weights = weights(cells);
             if term == BIAS {
                 known.bias = weights;
-            } else if let Some(index) =
-                u16::try_from(known.weights.len()).ok().filter(|index| usize::from(*index) < LONGEST)
-            {
-                known.terms.insert(Term::written(term).key(), index);
-                known.weights.push(weights);
+            } else if known.terms.len() < LONGEST {
+                known.add(Known { key: terms::key(term), weights });
             }
         }
         known
     }
 
-    fn find(&self, term: Term<'_>) -> Option<(u16, &Weights)> {
-        let index = *self.terms.get(&term.key())?;
-        self.weights.get(usize::from(index)).map(|weights| (index, weights))
+    fn add(&mut self, term: Known) {
+        let mut slot = slot(term.key);
+        while self.slots.get(slot).is_some_and(|place| *place > 0) {
+            slot = (slot + 1) % SLOTS;
+        }
+        self.terms.push(term);
+        if let (Some(place), Ok(count)) = (self.slots.get_mut(slot), u16::try_from(self.terms.len())) {
+            *place = count;
+        }
     }
+
+    /// The number of a term, and what it weighs.
+    #[inline]
+    fn find(&self, key: u64) -> Option<(u16, &Weights)> {
+        let mut slot = slot(key);
+        loop {
+            let index = self.slots.get(slot)?.checked_sub(1)?;
+            let known = self.terms.get(usize::from(index))?;
+            if known.key == key {
+                return Some((index, &known.weights));
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+    }
+}
+
+/// Where the search for a key begins: its highest bits depend on all of it.
+#[inline]
+fn slot(key: u64) -> usize {
+    (key >> (u64::BITS - SLOT_BITS)) as usize
 }
 
 /// One for each column.
@@ -202,7 +227,7 @@ impl Met {
     fn strongest(&self, column: usize) -> Option<(usize, usize)> {
         let mut strongest = (0, None);
         for (index, span) in &self.terms {
-            let weight = WEIGHTS.weights.get(usize::from(*index)).and_then(|weights| weights.get(column));
+            let weight = WEIGHTS.terms.get(usize::from(*index)).and_then(|known| known.weights.get(column));
             if let Some(weight) = weight.filter(|weight| **weight > strongest.0) {
                 strongest = (*weight, *span);
             }
@@ -211,39 +236,21 @@ impl Met {
     }
 }
 
-/// A word of a text, or it and the word before it: "not found" says more than either.
-#[derive(Clone, Copy)]
-pub(crate) struct Term<'t> {
-    before: Option<&'t str>,
-    word: &'t str,
+/// What was met of a text so far, and what it weighs for each reason.
+struct Scale<'m> {
+    table: &'static Table,
+    met: &'m mut Met,
+    /// The words of no text weigh more than these can hold; a test proves it.
+    sums: [i16; COLUMNS],
 }
 
-impl<'t> Term<'t> {
-    fn of(word: &'t str) -> Self {
-        Self { before: None, word }
-    }
-
-    /// As a term is written in the table.
-    fn written(text: &'t str) -> Self {
-        text.split_once(' ').map_or(Self::of(text), |(before, word)| Self { before: Some(before), word })
-    }
-
-    /// What stands for it in the table; a test proves that no two terms share one.
-    fn key(self) -> u64 {
-        let mut hasher = FxHasher::default();
-        if let Some(before) = self.before {
-            hasher.write(before.as_bytes());
-        }
-        hasher.write(self.word.as_bytes());
-        hasher.finish()
-    }
-}
-
-impl fmt::Display for Term<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.before {
-            Some(before) => write!(f, "{before} {}", self.word),
-            None => f.write_str(self.word),
+impl Scale<'_> {
+    fn add(&mut self, term: u64, span: Option<(usize, usize)>) {
+        let Some((index, weights)) = self.table.find(term) else { return };
+        if self.met.is_new(index, span) {
+            // A copy, which is added at once: nothing that is written to could be part of it.
+            let weights = weights.map(i16::from);
+            self.sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
         }
     }
 }
@@ -254,8 +261,8 @@ pub(crate) struct Weighed {
     pub(crate) reason: FailoverReason,
     /// They lead by so much that a known wording of something else must be by the way.
     pub(crate) outweighs: bool,
-    /// The word that says most for it, in bytes of the view; `None` if it stands in the signal's code.
-    pub(crate) span: Option<(usize, usize)>,
+    /// Its column.
+    column: usize,
 }
 
 impl Reading<'_> {
@@ -276,16 +283,13 @@ impl Reading<'_> {
         if self.heard().answer && !failed {
             return None;
         }
-        let mut sums = WEIGHTS.bias.map(i32::from);
-        self.terms(|term, span| {
-            let Some((index, weights)) = WEIGHTS.find(term) else { return };
-            if met.is_new(index, span) {
-                sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += i32::from(*weight));
-            }
-        });
+        let table = &*WEIGHTS;
+        let mut scale = Scale { table, met, sums: table.bias.map(i16::from) };
+        self.terms(|term, span| scale.add(term.key(), span));
+        let sums = scale.sums.map(i32::from);
         let count = i32::try_from(met.terms.len()).unwrap_or(i32::MAX);
         let (mut first, mut second) = (None::<(i32, usize)>, None::<i32>);
-        for (column, (reason, sum)) in WEIGHTS.reasons.iter().zip(sums).enumerate() {
+        for (column, (reason, sum)) in table.reasons.iter().zip(sums).enumerate() {
             match first {
                 // A status that says that the call failed leaves no room for "nothing happened".
                 _ if failed && *reason == FailoverReason::Unclassified => {}
@@ -297,15 +301,25 @@ impl Reading<'_> {
             }
         }
         let (best, column) = first?;
-        let reason = *WEIGHTS.reasons.get(column)?;
+        let reason = *table.reasons.get(column)?;
         let (lead, wanted) = (best - second?, wanted(self.status, reason));
         let leads_by = |wanted: i32| lead * lead >= wanted * wanted * (count.max(FULL) + 1);
         let is_reason = count >= FEWEST && reason != FailoverReason::Unclassified;
         (is_reason && leads_by(wanted)).then(|| Weighed {
             reason,
             outweighs: leads_by(wanted.max(outweighing(self.status, reason))),
-            span: met.strongest(column),
+            column,
         })
+    }
+
+    /// The word that says most for what the words weigh towards, in bytes of the view; `None` if it stands in the signal's
+    /// code.
+    pub(crate) fn strongest(&self) -> Option<(usize, usize)> {
+        let weighed = self.weighed()?;
+        let met = self.met().take();
+        let strongest = met.strongest(weighed.column);
+        self.met().set(met);
+        strongest
     }
 
     /// The words that say most for a reason, in words: what a person is told.
@@ -316,7 +330,7 @@ impl Reading<'_> {
         };
         let mut said: Vec<(i8, String)> = Vec::new();
         self.terms(|term, _| {
-            let weight = WEIGHTS.find(term).and_then(|(_, weights)| weights.get(column)).copied();
+            let weight = WEIGHTS.find(term.key()).and_then(|(_, weights)| weights.get(column)).copied();
             let said_now = weight.filter(|weight| *weight > 0).map(|weight| (weight, term.to_string()));
             said.extend(said_now.filter(|now| !said.contains(now)));
         });
@@ -326,120 +340,29 @@ impl Reading<'_> {
         format!("words that weigh towards it: {}", told.join(", "))
     }
 
+    /// The terms of the signal's code and of the text, in words.
+    pub(crate) fn spelled_terms(&self) -> Vec<String> {
+        let mut terms = Vec::new();
+        self.terms(|term, _| terms.push(term.to_string()));
+        terms
+    }
+
     /// The terms of the signal's code and of the text, with their places in the view.
-    pub(crate) fn terms(&self, mut found: impl FnMut(Term<'_>, Option<(usize, usize)>)) {
+    fn terms(&self, mut found: impl FnMut(&Term<'_>, Option<(usize, usize)>)) {
         if let Some(code) = self.signal.code {
             let lower = crate::lower::Lower::<{ crate::fields::LONGEST }>::of(code);
-            let upper = |range: Range<usize>| {
-                code.as_bytes().get(range).is_some_and(|bytes| bytes.iter().any(u8::is_ascii_uppercase))
-            };
-            each(lower.as_str(), upper, |term, _| found(term, None));
+            let unfolded = Unfolded { source: &Source::of(code.as_bytes()), origins: Origins::default() };
+            terms::each(lower.as_str(), unfolded, |term| found(term, None));
         }
-        let view = self.view();
-        let mut origins = view.walk();
-        let upper = |range: Range<usize>| {
-            let (from, to) = (origins.origin(range.start), origins.origin(range.end.saturating_sub(1)) + 1);
-            // Seldom anything is left out between the letters of a word.
-            if to.wrapping_sub(from) == range.len() {
-                return self.source.bytes(from..to).iter().any(u8::is_ascii_uppercase);
-            }
-            range
-                .into_iter()
-                .any(|at| self.source.byte(origins.origin(at)).is_some_and(|byte| byte.is_ascii_uppercase()))
-        };
-        let text = std::str::from_utf8(view.bytes()).unwrap_or_default();
-        each(text, upper, |term, span| found(term, Some(span)));
+        let unfolded = Unfolded { source: &self.source, origins: self.view().walk() };
+        terms::each(self.text(), unfolded, |term| found(term, Some(term.span())));
     }
-}
-
-/// Finds the terms of a text: each word, and it with the word before it.
-fn each<'t>(
-    text: &'t str,
-    upper: impl FnMut(Range<usize>) -> bool,
-    mut found: impl FnMut(Term<'t>, (usize, usize)),
-) {
-    let mut last = None;
-    words(text, upper, |word, (start, end)| {
-        found(Term::of(word), (start, end));
-        if let Some((before, begin)) = last.replace((word, start)) {
-            found(Term { before: Some(before), word }, (begin, end));
-        }
-    });
-}
-
-/// Finds the words of a text: the front of each, and pairs of chars of scripts that write no spaces. `upper` says
-/// whether a byte of a range was an upper-case letter before it was folded: `quotaExceeded` is two words. It is asked of
-/// ranges that hardly ever lie further in front than the last one.
-fn words<'t>(
-    text: &'t str,
-    mut upper: impl FnMut(Range<usize>) -> bool,
-    mut found: impl FnMut(&'t str, (usize, usize)),
-) {
-    let mut left = MOST;
-    let mut is_in_pair = false;
-    let mut at = 0;
-    while at < text.len() && left > 0 {
-        let start = at;
-        let Some(ch) = letter(text, at) else {
-            // Inside of a char no letter begins.
-            at += 1;
-            continue;
-        };
-        at += ch.len_utf8();
-        if is_dense(ch) {
-            let next = letter(text, at).filter(|next| is_dense(*next));
-            let end = at + next.map_or(0, char::len_utf8);
-            // The last char of a run was in a pair already.
-            if next.is_some() || !is_in_pair {
-                left -= 1;
-                found(text.get(start..end).unwrap_or_default(), (start, end));
-            }
-            is_in_pair = next.is_some();
-            continue;
-        }
-        let (mut count, mut stem) = (1, at);
-        // Most words are small letters of ASCII, in the body too.
-        let rest = text.as_bytes().get(start..).unwrap_or_default();
-        let letters = rest.iter().position(|byte| !byte.is_ascii_lowercase()).unwrap_or(rest.len());
-        if letters > 1 && !upper(start + 1..start + letters) {
-            (at, count, stem) = (start + letters, letters, start + letters.min(STEM));
-        }
-        while let Some(next) = letter(text, at).filter(|next| !is_dense(*next)) {
-            if count < SPLIT && upper(at..at + 1) && !upper(at - 1..at) {
-                break;
-            }
-            at += next.len_utf8();
-            count += 1;
-            if count <= STEM {
-                stem = at;
-            }
-        }
-        if count > 1 {
-            left -= 1;
-            found(text.get(start..stem).unwrap_or_default(), (start, at));
-        }
-    }
-}
-
-/// The letter that stands at a place, if one does.
-#[inline]
-fn letter(text: &str, at: usize) -> Option<char> {
-    match text.as_bytes().get(at)? {
-        byte if byte.is_ascii() => Some(char::from(*byte)).filter(char::is_ascii_alphabetic),
-        _ => text.get(at..)?.chars().next().filter(|ch| ch.is_alphabetic()),
-    }
-}
-
-/// Whether a script writes no spaces between words, or long words of many parts: Thai, Chinese, Japanese, Korean.
-fn is_dense(ch: char) -> bool {
-    matches!(ch, '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{d7ff}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Classifier, Signal, Tier};
-    use test_case::test_case;
 
     #[test]
     fn every_line_of_the_table_is_read() {
@@ -448,31 +371,15 @@ mod tests {
         // The names of the reasons and the bias are lines, too. A term that stood twice would be counted once.
         assert_eq!(WEIGHTS.terms.len(), lines.len() - 2);
         assert!(WEIGHTS.terms.len() < LONGEST, "terms beyond {LONGEST} are left out");
+        let most = WEIGHTS.terms.iter().flat_map(|known| known.weights).map(i8::unsigned_abs).max();
+        let terms = 2 * (terms::MOST + crate::fields::LONGEST);
+        assert!(usize::from(most.unwrap()) * terms < i16::MAX.unsigned_abs().into(), "{most:?}");
         for line in &lines[1..] {
             let (term, cells) = line.split_once('\t').unwrap();
             let parsed: Vec<i8> = cells.split(' ').map(|number| number.parse().unwrap()).collect();
-            let read = WEIGHTS.find(Term::written(term)).map_or(&WEIGHTS.bias, |(_, weights)| weights);
+            let read = WEIGHTS.find(terms::key(term)).map_or(&WEIGHTS.bias, |(_, weights)| weights);
             assert_eq!(read[..WEIGHTS.reasons.len()], parsed, "{term}");
         }
-    }
-
-    #[test_case("your prepaid purse", &["your", "prepaid", "your prepaid", "purse", "prepaid purse"]; "words and pairs")]
-    #[test_case("a deactivated key", &["deactiv", "key", "deactiv key"]; "a front of seven, nothing of one letter")]
-    #[test_case("quotaExceeded HTTPError", &["quota", "exceede", "quota exceede", "httperr", "exceede httperr"]; "camel case")]
-    #[test_case("not-found", &["not", "found", "not found"]; "joined words")]
-    #[test_case("余额不足", &["余额", "额不", "余额 额不", "不足", "额不 不足"]; "pairs of chars")]
-    #[test_case("GPU不足", &["gpu", "不足", "gpu 不足"]; "two scripts")]
-    #[test_case("ключ отозван", &["ключ", "отозван", "ключ отозван"]; "cyrillic")]
-    #[test_case("429: 17!", &[]; "no words")]
-    fn terms_of_a_text(text: &str, wanted: &[&str]) {
-        let classifier = Classifier::standard().unwrap();
-        assert_eq!(classifier.terms(&Signal::text(text)), wanted);
-    }
-
-    #[test]
-    fn no_more_terms_than_the_bound_are_looked_at() {
-        let classifier = Classifier::standard().unwrap();
-        assert_eq!(classifier.terms(&Signal::text(&"purse ".repeat(10_000))).len(), 2 * MOST - 1);
     }
 
     // spec: C-3

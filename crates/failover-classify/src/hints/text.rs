@@ -27,7 +27,7 @@ fn alone(text: &str, start: usize, end: usize) -> bool {
 }
 
 impl<'a> Front<'a> {
-    pub(super) fn of(reading: &'a Reading<'a>) -> Self {
+    pub(super) fn of(reading: &'a Reading<'_>) -> Self {
         let (view, heard) = (reading.view(), reading.heard());
         let silent = heard.fields.is_empty() && heard.said.is_empty();
         let text = if silent { "" } else { valid(view.slice(0..REACH)) };

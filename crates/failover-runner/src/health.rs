@@ -135,6 +135,8 @@ struct Record {
     proven: u32,
     /// Runs that were told to wait since the last answer.
     held_back: u32,
+    /// When a failure of it, for whatever model, or of its provider was last told.
+    failed_at: Option<Timestamp>,
     /// Calls that have failed within the window that ends then.
     spent: (Timestamp, u32),
 }
@@ -151,6 +153,12 @@ impl Record {
     fn most_at_a_time(&self, policy: &RunPolicy) -> Option<u32> {
         let few = policy.cold_start.concurrent;
         (few > 0).then(|| few.max(self.proven.saturating_mul(2)))
+    }
+
+    /// It works: those who wait may all go, and so may as many at a time from now on. Gives whether anybody waits.
+    fn works(&mut self) -> bool {
+        self.proven = self.proven.max(self.in_flight.saturating_add(self.held_back));
+        std::mem::take(&mut self.held_back) > 0
     }
 
     /// How many calls the window that ends at `until` has cost.
@@ -173,6 +181,17 @@ struct Lease {
 pub struct LeaseGuard {
     health: Arc<Health>,
     held: HeldLease,
+    since: Timestamp,
+    /// Its call has come to an end of its own.
+    ended: bool,
+}
+
+impl LeaseGuard {
+    /// Says that its call has ended, well or not, and was not given up. Where nobody is to blame for how, so many calls
+    /// at a time were borne.
+    pub fn ended(&mut self) {
+        self.ended = true;
+    }
 }
 
 #[derive(Debug)]
@@ -192,6 +211,11 @@ impl Drop for LeaseGuard {
                 board.changed();
             }
             HeldLease::Call(subject) => {
+                let Some(record) = board.records.get_mut(subject) else { return };
+                let blameless = record.failed_at.is_none_or(|at| at < self.since);
+                if self.ended && blameless && record.works() {
+                    board.changed();
+                }
                 let Some(record) = board.records.get_mut(subject) else { return };
                 record.in_flight = record.in_flight.saturating_sub(1);
                 if record.held_back > 0 {
@@ -411,7 +435,7 @@ impl Health {
                 HeldLease::Only(id)
             }
         };
-        (answer, Some(LeaseGuard { health: Arc::clone(self), held }))
+        (answer, Some(LeaseGuard { health: Arc::clone(self), held, since: now, ended: false }))
     }
 
     /// What [`Health::lease`] would answer. Nothing is granted.
@@ -481,13 +505,10 @@ impl Health {
         let mut waiting = false;
         match &step.outcome {
             Outcome::Success(_) => {
-                let record = board.record(&subject);
-                waiting = record.held_back > 0;
-                // It works: those who wait may all go, and so may as many at a time from now on.
-                record.proven = record.proven.max(record.in_flight.saturating_add(record.held_back));
-                record.held_back = 0;
+                waiting = board.record(&subject).works();
             }
             Outcome::Failure(_) => {
+                board.record(&Subject::Profile(step.profile.clone())).failed_at = Some(now);
                 let after = board.standing(&step.profile, provider, step.model.model(), now);
                 if let Standing::Out { until, .. } = after {
                     let record = board.record(&Subject::Profile(step.profile.clone()));

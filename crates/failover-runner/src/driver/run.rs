@@ -56,7 +56,7 @@ struct Driver<'a, T, E> {
 }
 
 struct Held {
-    _guard: LeaseGuard,
+    guard: LeaseGuard,
     profile: ProfileId,
     model: ModelRef,
     shared: bool,
@@ -243,7 +243,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
             let all = self.inner.health.stale(&model, Timestamp::MAX);
             self.patience.within(Box::pin(Arc::clone(books).read(all)), |()| None).await;
         }
-        self.lease = Some(Held { _guard: guard, profile, model, shared });
+        self.lease = Some(Held { guard, profile, model, shared });
         if step.kind == LeaseKind::Recovering
             && shared
             && let Some(until) = self.inner.health.out_until(step, self.inner.clock.now())
@@ -335,6 +335,9 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         self.inner.health.met(&step.profile);
         let committed = signals.is_committed();
         self.verdict = None;
+        if let (Outcome::Ready(_), Some(held)) = (&outcome, &mut self.lease) {
+            held.guard.ended();
+        }
         match outcome {
             Outcome::Switched(to) => AttemptEnd::SwitchTo { to, committed },
             Outcome::TimedOut => {

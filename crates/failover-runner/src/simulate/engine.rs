@@ -201,6 +201,10 @@ impl<W: World> Engine<W> {
             match &running.state {
                 State::Attempting { ends, end } if *ends <= self.now => {
                     let end = end.clone();
+                    let by_itself = matches!(end, AttemptEnd::Answered | AttemptEnd::Failed(_));
+                    if let Some(lease) = running.lease.as_mut().filter(|_| by_itself) {
+                        lease.ended();
+                    }
                     running.tell(self.now, Event::Ended(end));
                 }
                 State::Waiting { until, .. } if *until <= self.now => running.tell(self.now, Event::Woke),

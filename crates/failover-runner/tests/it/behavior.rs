@@ -760,6 +760,23 @@ fn a_burst_on_a_credential_that_is_well_waits_for_one_answer_at_most() {
     assert!(engine.world.called().iter().all(|call| call.starts_with("a/")));
 }
 
+/// A credential that is taken, by a provider that does not have the model, is no stranger once the first call has ended:
+/// nobody waits for it to answer.
+// spec: R-14
+#[test]
+fn many_runs_wait_shortly_for_a_refusal_that_blames_nobody() {
+    let mut engine = engine(health(&["a:1"]), |step, _| {
+        if step.model.provider().as_str() == "a" { fail(R::ModelNotFound) } else { ok() }
+    });
+    for n in 0..200 {
+        engine.start(spec(&format!("r{n}"), &["a/m", "b/m"])).unwrap();
+    }
+    engine.run_until(Timestamp::MAX);
+    let refused = engine.world.called().iter().filter(|call| call.starts_with("a/")).count();
+    assert_eq!(refused, 200, "nothing is remembered of it");
+    assert_eq!(engine.now().since(T0).as_millis(), 400, "both models' first calls, and all the others'");
+}
+
 /// The same on a healthy credential: the wait for a first answer is short, and nobody goes elsewhere.
 // spec: R-14
 #[test]

@@ -14,10 +14,13 @@ pub struct Capabilities {
     pub tools: Option<bool>,
     /// Whether it has a JSON mode.
     pub json: Option<bool>,
+    /// Whether it has what the request takes from somebody's store: an answer, a conversation, a file.
+    pub state: Option<bool>,
 }
 
 /// What a request needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a need of its own")]
 #[non_exhaustive]
 pub struct Needs {
     /// Tokens of the prompt and of the answer that is asked for; `None` where nobody counted.
@@ -28,6 +31,8 @@ pub struct Needs {
     pub tools: bool,
     /// It asks for JSON.
     pub json: bool,
+    /// It goes on with something that somebody stores.
+    pub state: bool,
 }
 
 /// Why a candidate is not attempted: it would need a stripped request.
@@ -42,6 +47,8 @@ pub enum Unfit {
     Tools,
     /// It has no JSON mode.
     Json,
+    /// Somebody else stores what the request goes on with.
+    State,
 }
 
 impl Unfit {
@@ -52,6 +59,7 @@ impl Unfit {
             Self::Modality => "modality",
             Self::Tools => "tools",
             Self::Json => "json",
+            Self::State => "state",
         }
     }
 }
@@ -72,6 +80,7 @@ impl Capabilities {
             (lacks(self.images, needs.images), Unfit::Modality),
             (lacks(self.tools, needs.tools), Unfit::Tools),
             (lacks(self.json, needs.json), Unfit::Json),
+            (lacks(self.state, needs.state), Unfit::State),
         ]
         .into_iter()
         .find_map(|(unfit, why)| unfit.then_some(why))
@@ -89,6 +98,7 @@ mod tests {
             images: Some(false),
             tools: Some(false),
             json: Some(false),
+            state: Some(false),
         }
     }
 
@@ -98,6 +108,7 @@ mod tests {
     #[test_case(Needs { images: true, ..Needs::default() }, Some(Unfit::Modality); "no images")]
     #[test_case(Needs { tools: true, ..Needs::default() }, Some(Unfit::Tools); "no tools")]
     #[test_case(Needs { json: true, ..Needs::default() }, Some(Unfit::Json); "no json mode")]
+    #[test_case(Needs { state: true, ..Needs::default() }, Some(Unfit::State); "stored elsewhere")]
     #[test_case(Needs::default(), None; "needs nothing")]
     fn a_known_lack_is_named(needs: Needs, expected: Option<Unfit>) {
         assert_eq!(known().unfit(&needs), expected);
@@ -106,12 +117,14 @@ mod tests {
     // spec: H-11
     #[test]
     fn nothing_known_means_no_check() {
-        let needs = Needs { context_tokens: Some(u64::MAX), images: true, tools: true, json: true };
+        let needs =
+            Needs { context_tokens: Some(u64::MAX), images: true, tools: true, json: true, state: true };
         assert_eq!(Capabilities::default().unfit(&needs), None);
         let able = Capabilities {
             images: Some(true),
             tools: Some(true),
             json: Some(true),
+            state: Some(true),
             ..Capabilities::default()
         };
         assert_eq!(able.unfit(&needs), None);

@@ -20,7 +20,7 @@ use crate::token::hex;
 use bytes::Bytes;
 use failover::Turn;
 use failover::config::{SessionsFrom, StreamRescue};
-use failover::provider::{AttemptFailure, ChatRequest, Dialect, Reply};
+use failover::provider::{AttemptFailure, ChatRequest, Dialect, DialectHeader, Loss, Reply};
 use failover::runner::plan::Visit;
 use failover::runner::{Answer, RunError};
 use failover::types::{FailoverReason, SessionId, Timestamp};
@@ -38,11 +38,18 @@ const REQUESTED: HeaderName = HeaderName::from_static("x-failover-requested");
 const SERVED: HeaderName = HeaderName::from_static("x-failover-served");
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-failover-attempts");
 const REASON: HeaderName = HeaderName::from_static("x-failover-reason");
+const LOST: HeaderName = HeaderName::from_static("x-failover-lost");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Room for the headers of an answer: with one more the map takes twice as much.
-const TOLD: usize = 6;
+const TOLD: usize = 7;
+/// As many losses are told by name, and so much of each.
+const MAX_LOST: usize = 16;
+const MAX_LOST_CHARS: usize = 48;
 const SESSION: HeaderName = HeaderName::from_static("x-failover-session");
 const CHAIN: HeaderName = HeaderName::from_static("x-failover-chain");
+static OPENAI: [HeaderName; 1] = [HeaderName::from_static("openai-beta")];
+static ANTHROPIC: [HeaderName; 2] =
+    [HeaderName::from_static("anthropic-version"), HeaderName::from_static("anthropic-beta")];
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
@@ -150,6 +157,7 @@ async fn open(
     let inbound = parse_request(dialect, &body)?;
     let Inbound { model, stream, mut request, include_usage, session_hint, .. } = inbound;
     let native = request.native.is_some();
+    request.headers = dialect_headers(dialect, headers);
     record.stream = stream;
     record.requested = model;
     request.stream = stream;
@@ -170,6 +178,22 @@ async fn open(
     }
     record.session.clone_from(&turn.session);
     Ok(Opened { turn, named, stream, native, include_usage, room })
+}
+
+/// Headers that say how the fields of a dialect are to be read. No other header of a client's goes to a provider: none that
+/// says who asks, or on whose account.
+fn dialect_headers(dialect: ClientDialect, headers: &HeaderMap) -> Vec<DialectHeader> {
+    let names: &[HeaderName] = match dialect {
+        ClientDialect::Messages => &ANTHROPIC,
+        ClientDialect::Chat | ClientDialect::Responses => &OPENAI,
+    };
+    let mut given = Vec::new();
+    for name in names {
+        for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {
+            given.push(DialectHeader::new(dialect.into(), name.as_str(), value));
+        }
+    }
+    given
 }
 
 /// What the request is to be answered by.
@@ -250,7 +274,12 @@ fn prepare(
 ) -> (Asked, Box<Turn>, Way) {
     let Opened { turn, named, stream, native, include_usage, .. } = opened;
     let created = record.begun.as_millis() / 1_000;
-    let meta = Meta::new(gateway.answer_id(), record.requested.clone(), created).with_usage(include_usage);
+    let mut meta =
+        Meta::new(gateway.answer_id(), record.requested.clone(), created).with_usage(include_usage);
+    meta.asked = match (&named, &turn.model) {
+        (Some(named), _) => Some(named.route.selection().model().provider().clone()),
+        (None, model) => model.as_ref().map(|selector| selector.model.provider().clone()),
+    };
     let rescue = if stream {
         named.as_ref().map_or(StreamRescue::Off, |named| named.rescue)
     } else {
@@ -259,7 +288,9 @@ fn prepare(
     let continuation = named.as_ref().filter(|_| rescue == StreamRescue::Continue).and_then(|named| {
         let route = Arc::clone(named.continuer.as_ref()?);
         let request: ChatRequest = turn.request.clone();
-        let continuation = Continuation::new(Arc::clone(&state), Arc::clone(gateway.clock()), route, request);
+        let asked = meta.asked.clone();
+        let continuation =
+            Continuation::new(Arc::clone(&state), Arc::clone(gateway.clock()), route, request, asked);
         Some(Box::new(continuation))
     });
     // An answer that somebody else may go on with is written anew throughout, so that it is of one piece.
@@ -297,7 +328,7 @@ impl Asked {
                 }
             },
         };
-        let headers = self.walked(trail, Served { model, profile, since });
+        let headers = self.walked(trail, Served { model, profile, since }, &reply.head.losses);
         self.record.usage = reply.usage;
         self.record.finish = Some(reply.finish.clone());
         self.record.content();
@@ -351,12 +382,17 @@ impl Asked {
     }
 
     /// Takes note of who answered; gives the headers that tell it.
-    fn walked(&mut self, trail: Vec<Visit>, served: Served) -> HeaderMap {
+    fn walked(&mut self, trail: Vec<Visit>, served: Served, losses: &[Loss]) -> HeaderMap {
         let (attempts, reason) = failure::summary(&trail);
         let model = served.model.to_string();
         let fallback = trail.last().is_some_and(|visit| visit.candidate > 0);
-        let headers =
+        let mut headers =
             told(&self.record.requested, Some(&model), attempts, reason.filter(|_| fallback || attempts > 1));
+        if !losses.is_empty() {
+            let lost = names(losses);
+            put(&mut headers, LOST, &lost);
+            self.record.lost = Some(lost);
+        }
         self.record.walked(trail, attempts, reason, Some((served.model, served.profile)));
         self.record.answer_id = Some(self.meta.id.clone());
         self.meta.model = model;
@@ -367,7 +403,7 @@ impl Asked {
     pub(crate) fn relay(mut self, answer: Answer<Kept>) -> (HeaderMap, Relay) {
         let Answer { value, model, profile, trail, .. } = answer;
         let served = Served { model, profile, since: self.gateway.clock().now() };
-        let headers = self.walked(trail, served.clone());
+        let headers = self.walked(trail, served.clone(), &value.head.losses);
         let renderer = StreamRenderer::new(self.dialect, self.meta);
         let silence = Silence::new(Arc::clone(self.gateway.clock()), self.state.settings.keepalive);
         let relay = Relay::new(self.state, self.record, served, renderer, value, self.continuation, silence);
@@ -422,6 +458,17 @@ fn told(requested: &str, served: Option<&str>, attempts: u32, reason: Option<Fai
         headers.insert(REASON, HeaderValue::from_static(reason.as_str()));
     }
     headers
+}
+
+/// The names of what was left out of the request, as a header has room for them: they may be the client's own.
+fn names(losses: &[Loss]) -> String {
+    let plain = |letter: char| if letter.is_ascii_graphic() && letter != ',' { letter } else { '_' };
+    let name = |loss: &Loss| loss.what.chars().take(MAX_LOST_CHARS).map(plain).collect::<String>();
+    let mut told: Vec<String> = losses.iter().take(MAX_LOST).map(name).collect();
+    if losses.len() > MAX_LOST {
+        told.push(format!("+{}", losses.len() - MAX_LOST));
+    }
+    told.join(", ")
 }
 
 fn streaming(mut headers: HeaderMap, body: Body) -> Response<Body> {

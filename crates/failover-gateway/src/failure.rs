@@ -1,15 +1,19 @@
 //! From a run without an answer to what its client is told.
 
 use crate::dialect::{AttemptNote, ErrorBody, ErrorKind};
+use failover::classify::redact;
 use failover::provider::AttemptFailure;
-use failover::runner::plan::{Skip, Visit, What};
+use failover::runner::plan::{Skip, Unfit, Visit, What};
 use failover::runner::{Cause, RunError, RunFailure};
 use failover::types::{FailoverReason, Lane, Timestamp};
 use http::StatusCode;
+use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Longest text of a provider that a client is shown.
 const MAX_QUOTE: usize = 600;
+/// How deep a body is looked into for the provider's message.
+const MAX_DEPTH: u8 = 6;
 
 /// What was tried and skipped, without a word of the providers'.
 pub(crate) fn notes(trail: &[Visit]) -> Vec<AttemptNote> {
@@ -94,6 +98,37 @@ fn status(kind: ErrorKind, upstream: Option<u16>) -> StatusCode {
     theirs.filter(|_| own).unwrap_or(kind.status())
 }
 
+/// The message that a body of errors has for people, wherever the dialects put it; also where it is JSON once more.
+fn message(value: &Value, depth: u8) -> Option<String> {
+    match value {
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(inner @ (Value::Object(_) | Value::Array(_))) if depth > 0 => message(&inner, depth - 1),
+            _ => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        },
+        Value::Array(list) => list.iter().find_map(|value| message(value, depth.checked_sub(1)?)),
+        Value::Object(fields) => {
+            ["error", "errors", "response", "message", "detail", "error_description", "msg"]
+                .iter()
+                .filter_map(|name| fields.get(*name))
+                .find_map(|value| message(value, depth.checked_sub(1)?))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// What the provider says to people, without secrets.
+fn said(failure: &AttemptFailure) -> Option<String> {
+    let body: Value = serde_json::from_slice(failure.body.trim_ascii()).ok()?;
+    message(&body, MAX_DEPTH).map(|text| redact(&text).into_owned())
+}
+
+/// Whether it is text: what is no UTF-8 was replaced, and bytes that are none of a text's are left.
+fn is_text(text: &str) -> bool {
+    !text.chars().any(|letter| {
+        letter == char::REPLACEMENT_CHARACTER || (letter.is_control() && !letter.is_whitespace())
+    })
+}
+
 fn quote(text: &str) -> String {
     let mut quoted: String = text.chars().take(MAX_QUOTE).collect();
     if quoted.len() < text.len() {
@@ -110,7 +145,14 @@ fn itself(failure: &RunFailure<AttemptFailure>) -> ErrorBody {
         Cause::Error(error) => error.status,
         Cause::TimedOut | Cause::Judged(_) => None,
     };
-    let (kind, text) = (kind(reason), verdict.map_or("", |verdict| verdict.evidence.preview.as_str()));
+    let kind = kind(reason);
+    let own = match &failure.cause {
+        Cause::Error(error) => said(error),
+        Cause::TimedOut | Cause::Judged(_) => None,
+    };
+    let preview = verdict.map_or("", |verdict| verdict.evidence.preview.as_str());
+    let text = own.as_deref().unwrap_or(preview);
+    let text = if is_text(text) { text } else { "" };
     let who = failure.trail.last().map(|visit| visit.model.to_string()).unwrap_or_default();
     let message = match (&failure.cause, text) {
         (Cause::TimedOut, _) => format!("{who}: the attempt took too long"),
@@ -120,8 +162,18 @@ fn itself(failure: &RunFailure<AttemptFailure>) -> ErrorBody {
     ErrorBody::new(kind, message).with_status(status(kind, upstream)).with_code(code(reason))
 }
 
+/// Nobody has what the request goes on with.
+fn held_elsewhere() -> ErrorBody {
+    let text = "the request goes on with something that a provider stores (an answer, a conversation, an item, a file), and \
+                no model that may be asked has it: send the conversation itself";
+    ErrorBody::new(ErrorKind::InvalidRequest, text).with_code("stored_elsewhere")
+}
+
 /// Nobody answered: what the whole walk comes to.
 fn exhausted(trail: &[Visit], soonest: Option<Timestamp>) -> ErrorBody {
+    if !trail.is_empty() && trail.iter().all(|visit| visit.what == What::Skip(Skip::Unfit(Unfit::State))) {
+        return held_elsewhere();
+    }
     let reasons = reasons(trail);
     let all = |of: Lane| !reasons.is_empty() && reasons.iter().all(|reason| reason.lane() == of);
     let last = reasons.last().copied();

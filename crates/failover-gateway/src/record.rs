@@ -59,6 +59,8 @@ pub(crate) struct Record {
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
     pub(crate) answer_id: Option<String>,
+    /// What of the request its provider was not given.
+    pub(crate) lost: Option<String>,
     error: Option<String>,
     outcome: Outcome,
     status: StatusCode,
@@ -87,6 +89,7 @@ impl Record {
             usage: None,
             finish: None,
             answer_id: None,
+            lost: None,
             error: None,
             outcome: Outcome::Gone,
             status: StatusCode::OK,
@@ -172,6 +175,7 @@ impl Drop for Record {
                 firstContentMs = first_content.map(failover::types::millis),
                 inputTokens = self.usage.map(|usage| usage.input),
                 outputTokens = self.usage.map(|usage| usage.output),
+                lost = self.lost.as_deref(),
                 error = self.error.as_deref(),
                 "request"
             );

@@ -129,12 +129,15 @@ impl Relay {
         state: Arc<State>,
         record: Box<Record>,
         served: Served,
-        renderer: StreamRenderer,
+        mut renderer: StreamRenderer,
         kept: Kept,
         continuation: Option<Box<Continuation>>,
         silence: Silence,
     ) -> Self {
-        let Kept { pieces, tail, native } = kept;
+        let Kept { pieces, tail, native, head } = kept;
+        if native {
+            renderer.adopt(head.id.as_deref(), head.model.as_deref());
+        }
         Self {
             state,
             record,
@@ -177,6 +180,7 @@ impl Relay {
                     if self.over {
                         self.answered();
                     }
+                    self.renderer.passed(&frame.bytes);
                     self.out.push(frame.bytes);
                     if self.out.is_alone() {
                         break;

@@ -4,7 +4,7 @@ use crate::gateway::State;
 use crate::relay::{Piece, Served, events_of};
 use bytes::Bytes;
 use failover::provider::{
-    AttemptFailure, ChatRequest, Dialect, Message, NativeFrame, Part, Progress, Reply, ReplyEvent,
+    AttemptFailure, ChatRequest, Dialect, Message, NativeFrame, Part, Progress, Reply, ReplyEvent, ReplyHead,
     ReplyStream, Role,
 };
 use failover::runner::plan::Visit;
@@ -26,16 +26,22 @@ pub(crate) struct Kept {
     pub(crate) tail: Option<ReplyStream>,
     /// The tail's own bytes are the client's dialect, and are wanted.
     pub(crate) native: bool,
+    /// What is known of it besides.
+    pub(crate) head: ReplyHead,
 }
 
 impl Kept {
     /// An answer that is passed on as it comes. Its own bytes go on where they are in this dialect.
     pub(crate) fn of(reply: Reply, dialect: Option<Dialect>) -> Self {
         match reply {
-            Reply::Complete(reply) => Self { pieces: events_of(reply), tail: None, native: false },
+            Reply::Complete(mut reply) => {
+                let head = std::mem::take(&mut reply.head);
+                Self { pieces: events_of(reply), tail: None, native: false, head }
+            }
             Reply::Stream(stream) => {
                 let native = dialect.is_some() && stream.dialect() == dialect;
-                Self { pieces: VecDeque::new(), tail: Some(stream), native }
+                let head = stream.head().clone();
+                Self { pieces: VecDeque::new(), tail: Some(stream), native, head }
             }
         }
     }
@@ -93,6 +99,8 @@ pub(crate) struct Continuation {
     clock: Arc<dyn Clock>,
     route: Arc<Route>,
     request: ChatRequest,
+    /// The provider that the client asked.
+    asked: Option<ProviderId>,
 }
 
 /// Another model is being asked to go on.
@@ -126,14 +134,15 @@ impl Continuation {
         clock: Arc<dyn Clock>,
         route: Arc<Route>,
         request: ChatRequest,
+        asked: Option<ProviderId>,
     ) -> Self {
-        Self { state, clock, route, request }
+        Self { state, clock, route, request, asked }
     }
 
     /// Asks the models that are known to take a begun answer to go on with what had come. `None` where that cannot be
     /// gone on with: it is more than text, or more than is remembered.
     pub(crate) fn go_on(self: Box<Self>, failure: &AttemptFailure) -> Option<Going> {
-        let Self { state, clock, route, mut request } = *self;
+        let Self { state, clock, route, mut request, asked } = *self;
         let begun = failure.incomplete.as_ref().filter(|begun| !begun.truncated)?;
         let only_text = begun.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Reasoning { .. }));
         let text = begun.text();
@@ -147,7 +156,8 @@ impl Continuation {
         request.native = None;
         request.stream = true;
         let run = async move {
-            let turn = Turn::new(request).with_route(route);
+            let mut turn = Turn::new(request).with_route(route);
+            turn.asked = asked;
             let answer = state.engine.chat(&turn).await.ok()?;
             let (attempts, _) = crate::failure::summary(&answer.trail);
             let served = Served { model: answer.model, profile: answer.profile, since: clock.now() };

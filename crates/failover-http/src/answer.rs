@@ -143,12 +143,15 @@ enum Begun {
 
 /// Reads as much of a body as tells what it is. `lines` says that JSON is a stream of lines.
 async fn begin(mut exchange: Exchange, status: u16, lines: bool) -> Result<Begun, AttemptFailure> {
+    let packed = exchange.header(CONTENT_ENCODING).map(str::trim);
+    if let Some(encoding) = packed.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity")) {
+        // Nobody could read it: what is known of it is its head.
+        let text = format!("the answer is compressed ({encoding}), though the request asked for a plain one");
+        let failure = exchange.failure(Surface::Http, b"").with_causes(vec![FailureCause::new(text)]);
+        return Err(if status < 300 { failure.with_code("bad_response_body") } else { failure });
+    }
     if !(200..300).contains(&status) {
         return Err(exchange.refused(b"").await);
-    }
-    if exchange.header(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        // None was asked for.
-        return Err(exchange.refused(b"").await.with_code("unexpected_content_encoding"));
     }
     let mut read = Bytes::new();
     while look(&read) == Looks::Undecided {

@@ -1,13 +1,13 @@
 //! Whole frames of an event stream, as slices of the bytes that came: for streams that are passed on untouched.
 
 use crate::answer::{Answered, Fault};
-use crate::sse::{EventTooLong, MAX_EVENT_BYTES, lossy};
+use crate::sse::{EventTooLong, MAX_EVENT_BYTES};
 use bytes::{Bytes, BytesMut};
 use failover_provider::{FinishReason, NativeFrame};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// What a look at one event says of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,40 +130,48 @@ impl Cutter {
     }
 }
 
-/// The type and the data of a frame; `None` where it has no data: a comment, a blank line.
-fn event_of(frame: &[u8]) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+/// What a frame is.
+enum Read<'a> {
+    /// An event: its type and its data.
+    Event(Cow<'a, str>, Cow<'a, str>),
+    /// Comments and blank lines: clients pass over them.
+    Silent,
+    /// No UTF-8, or fields without data: clients stumble over them.
+    Malformed,
+}
+
+/// Reads a frame.
+fn read(frame: &[u8]) -> Read<'_> {
+    let Ok(frame) = std::str::from_utf8(frame) else { return Read::Malformed };
     // Nearly all of them are one line of data.
-    if let Some(line) = frame.strip_prefix(b"data: ").and_then(|line| line.strip_suffix(b"\n\n"))
-        && memchr::memchr2(b'\n', b'\r', line).is_none()
+    if let Some(line) = frame.strip_prefix("data: ").and_then(|line| line.strip_suffix("\n\n"))
+        && memchr::memchr2(b'\n', b'\r', line.as_bytes()).is_none()
     {
-        return Some((Cow::Borrowed(""), lossy(line)));
+        return Read::Event(Cow::Borrowed(""), Cow::Borrowed(line));
     }
-    let frame = frame.strip_prefix(BYTE_ORDER_MARK).unwrap_or(frame);
     let mut event = Cow::Borrowed("");
     let mut data: Option<Cow<'_, str>> = None;
-    let mut rest = frame;
-    while !rest.is_empty() {
-        let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
-        let line = rest.get(..end)?;
-        rest = rest.get(end + 1..).unwrap_or_default();
-        let (name, value) = match memchr::memchr(b':', line) {
-            Some(at) => (line.get(..at)?, line.get(at + 1..)?),
-            None => (line, &b""[..]),
-        };
-        let value = value.strip_prefix(b" ").unwrap_or(value);
+    let mut fields = false;
+    for line in frame.strip_prefix(BYTE_ORDER_MARK).unwrap_or(frame).split(['\n', '\r']) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        fields |= !name.is_empty();
         match name {
-            b"event" => event = lossy(value),
-            b"data" => {
-                let value = lossy(value);
+            "event" => event = Cow::Borrowed(value),
+            "data" => {
                 data = Some(match data {
-                    None => value,
+                    None => Cow::Borrowed(value),
                     Some(before) => Cow::Owned(format!("{before}\n{value}")),
                 });
             }
             _ => {}
         }
     }
-    data.map(|data| (event, data))
+    match data {
+        Some(data) if !data.trim().is_empty() => Read::Event(event, data),
+        None if !fields => Read::Silent,
+        _ => Read::Malformed,
+    }
 }
 
 /// Frames of a stream, gathered into as few slices as may be.
@@ -194,9 +202,13 @@ impl<L: Look> Frames<L> {
     }
 
     fn take(&mut self, cut: Cut, answered: &mut Answered) -> Result<(), Fault> {
-        let glance = match event_of(&cut.bytes) {
-            None => Glance::Other,
-            Some((event, data)) => self.look.look(&event, data.trim(), answered)?,
+        let glance = match read(&cut.bytes) {
+            Read::Event(event, data) => self.look.look(&event, data.trim(), answered)?,
+            Read::Silent => Glance::Other,
+            Read::Malformed => {
+                tracing::warn!(bytes = cut.bytes.len(), "skipped a malformed event of a stream");
+                Glance::Withhold
+            }
         };
         let content = glance == Glance::Content;
         if glance == Glance::Withhold {
@@ -347,6 +359,16 @@ mod tests {
     fn a_last_frame_without_its_blank_line_is_mended() {
         let (frames, _) = pass(&[b"data: c1\n\ndata: [DONE]"]);
         assert_eq!(bytes_of(&frames), b"data: c1\n\ndata: [DONE]\n\n");
+    }
+
+    // spec: P-3
+    #[test]
+    fn what_clients_stumble_over_does_not_go_on() {
+        let chunk = b"data: c1\n\ndata: c\xff2\n\nevent: ping\n\ndata:\n\nid: 7\n\n: hi\n\nevent: m\ndata: c3\n\ndata: [DONE]\n\n";
+        let (frames, trouble) = pass(&[chunk]);
+        assert!(!trouble);
+        let text = String::from_utf8(bytes_of(&frames)).unwrap();
+        assert_eq!(text, "data: c1\n\n: hi\n\nevent: m\ndata: c3\n\ndata: [DONE]\n\n");
     }
 
     #[test]

@@ -26,6 +26,6 @@ pub use proxy::{ProxyConfig, ProxyError};
 pub use replay::replay;
 pub use segment::path_segment;
 pub use sse::{EventTooLong, MAX_EVENT_BYTES, SseEvent, SseParser};
-pub use target::{Target, TargetConfig, TargetError};
+pub use target::{Target, TargetConfig, TargetError, add_dialect_headers, add_features};
 pub use timer::Timer;
 pub use transport::{Connected, ResponseBody, Transport};

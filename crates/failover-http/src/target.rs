@@ -3,10 +3,11 @@
 use crate::{BuildError, HyperTransport, Transport};
 use bytes::Bytes;
 use failover_classify::Surface;
-use failover_provider::{AttemptFailure, AttemptScope, FailureCause};
+use failover_provider::{AttemptFailure, AttemptScope, ChatRequest, Dialect, FailureCause};
 use failover_types::ProviderId;
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    USER_AGENT,
 };
 use http::uri::Scheme;
 use http::{Request, Uri};
@@ -16,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("failover/", env!("CARGO_PKG_VERSION")));
 
 /// How many headers a request has besides the operator's, and room for one that is looked for: there is room at once.
-const HEADERS: usize = 7;
+const HEADERS: usize = 8;
 
 /// Why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +131,32 @@ fn host_of(uri: &Uri) -> Option<HeaderValue> {
     HeaderValue::from_str(name).ok()
 }
 
+/// Adds what the caller says in headers of the dialect. What the operator set stands; lists of features are put together.
+pub fn add_dialect_headers(headers: &mut HeaderMap, request: &ChatRequest, dialect: Dialect) {
+    for given in request.headers.iter().filter(|given| given.dialect == dialect) {
+        let Ok(name) = HeaderName::try_from(given.name.as_str()) else { continue };
+        if name.as_str().ends_with("-beta") {
+            add_features(headers, &name, &given.value);
+        } else if let Ok(value) = HeaderValue::try_from(given.value.as_str()) {
+            headers.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// Adds features to a header that lists them, each once.
+pub fn add_features(headers: &mut HeaderMap, name: &HeaderName, more: &str) {
+    let mut all: Vec<&str> = Vec::new();
+    let there = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    for feature in there.chain([more]).flat_map(|list| list.split(',')).map(str::trim) {
+        if !feature.is_empty() && !all.contains(&feature) {
+            all.push(feature);
+        }
+    }
+    if let Ok(value) = HeaderValue::try_from(all.join(",")) {
+        headers.insert(name, value);
+    }
+}
+
 /// Where the requests of one provider go.
 pub struct Target {
     id: ProviderId,
@@ -191,6 +218,8 @@ impl Target {
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        // Nothing here unpacks: some servers compress unless they are told not to.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, AGENT);
         for (name, value) in &self.headers {
             headers.insert(name, value.clone());

@@ -6,7 +6,10 @@ use crate::look::Glancer;
 use crate::map::{TOOL_IDS, map};
 use async_trait::async_trait;
 use failover_classify::{ProviderRules, RuleTable};
-use failover_http::{Exchange, Passing, Target, TargetConfig, TargetError, receive, receive_native};
+use failover_http::{
+    Exchange, Passing, Target, TargetConfig, TargetError, add_dialect_headers, add_features, receive,
+    receive_native,
+};
 use failover_provider::{
     AttemptFailure, AttemptScope, ChatRequest, Dialect, LimitProbe, Origin, ProviderAdapter, Reply, ReplyHead,
 };
@@ -21,6 +24,9 @@ pub const DEFAULT_MAX_TOKENS: u64 = 4096;
 
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+
+/// What callers speak who are passed through.
+const DIALECT: Dialect = Dialect::AnthropicMessages;
 
 /// The codes and wordings of this API stand in the classifier's standard tables.
 const RULES: RuleTable = RuleTable::new("anthropic-messages", &[]);
@@ -53,13 +59,13 @@ impl ProviderAdapter for Anthropic {
     }
 
     fn dialect(&self) -> Option<Dialect> {
-        Some(Dialect::AnthropicMessages)
+        Some(DIALECT)
     }
 
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
-        let native = request.native.as_ref().filter(|native| native.dialect == Dialect::AnthropicMessages);
+        let native = request.native.as_ref().filter(|native| native.dialect == DIALECT);
         // Passed through where nothing in it belongs elsewhere.
-        let native = native.filter(|_| request.passes_unchanged(&scope, TOOL_IDS));
+        let native = native.filter(|_| request.passes_unchanged(DIALECT, &scope, TOOL_IDS));
         let mut head = ReplyHead::default();
         let body = match native {
             Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
@@ -72,20 +78,22 @@ impl ProviderAdapter for Anthropic {
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
         let mut http = self.target.post("/messages", body, accept, &scope)?;
         let headers = http.headers_mut();
+        add_dialect_headers(headers, request, DIALECT);
         headers.entry(VERSION).or_insert(HeaderValue::from_static("2023-06-01"));
         if let Some(credential) = scope.credential {
             let key = credential.kind == CredentialKind::ApiKey;
             if !key {
                 // Tokens of a subscription are refused without it.
-                headers.entry(BETA).or_insert(HeaderValue::from_static("oauth-2025-04-20"));
+                add_features(headers, &BETA, "oauth-2025-04-20");
             }
             self.target.authorize(headers, key.then_some("x-api-key"), credential.secret.expose())?;
         }
         let mut exchange = Exchange::new(self.id(), &scope);
         let status = exchange.send(self.target.transport(), http).await?;
         let decoder = Decoder::new(Origin::new(self.id().clone()).with_model(scope.model.model()));
-        if native.is_some() {
-            let passing = Passing { dialect: Dialect::AnthropicMessages, head, streamed: request.stream };
+        // What somebody else signed must not reach the caller as if it were by whom it asked: it would be sent there.
+        if native.is_some() && scope.asked {
+            let passing = Passing { dialect: DIALECT, head, streamed: request.stream };
             return receive_native(exchange, self.id(), status, decoder, Glancer::default(), passing).await;
         }
         receive(exchange, self.id(), status, decoder, head, request.stream).await

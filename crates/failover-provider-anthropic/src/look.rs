@@ -68,7 +68,9 @@ impl Look for Glancer {
         if event == "error" {
             return Err(Fault::Error(data.to_owned()));
         }
-        let Ok(event) = serde_json::from_str::<Event<'_>>(data) else {
+        // Clients stumble over anything but an object.
+        let event = data.starts_with('{').then(|| serde_json::from_str::<Event<'_>>(data).ok()).flatten();
+        let Some(event) = event else {
             tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
             return Ok(Glance::Withhold);
         };
@@ -101,6 +103,10 @@ impl Look for Glancer {
             }
             "message_stop" => {
                 answered.done = true;
+                if answered.finish.is_none() {
+                    // Without its finish marker the answer is not complete, and must not look so.
+                    return Ok(Glance::Withhold);
+                }
                 false
             }
             _ => false,

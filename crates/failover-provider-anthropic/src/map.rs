@@ -2,9 +2,9 @@
 
 use crate::DEFAULT_MAX_TOKENS;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
-    Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
-    Turns,
+    AttemptScope, ChatRequest, Dialect, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError,
+    LossReason, Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds,
+    ToolResult, Turns,
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,13 @@ pub(crate) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 /// Maps a request for one attempt.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Turns::new(), losses: Losses::new() };
+    let mut mapper = Mapper {
+        scope,
+        ids,
+        system: Vec::new(),
+        turns: Turns::new(),
+        losses: Losses::of(Dialect::AnthropicMessages),
+    };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -40,13 +46,11 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if !request.stop.is_empty() {
         body.put("stop_sequences", &request.stop)?;
     }
-    let own = |name: &str| {
-        request.opaque.iter().any(|opaque| opaque.name == name && opaque.origin.is_target_of(scope))
-    };
+    let own = |name: &str, losses: &Losses| request.has_own(name, scope, losses);
     match &request.response_format {
         None => {}
         // Who wrote it for this API wrote the format into it.
-        Some(ResponseFormat::JsonSchema { .. }) if own("output_config") => {}
+        Some(ResponseFormat::JsonSchema { .. }) if own("output_config", &mapper.losses) => {}
         Some(ResponseFormat::JsonObject) => mapper.losses.note("response_format", LossReason::NoPlace),
         Some(ResponseFormat::JsonSchema { schema, .. }) => {
             let mut format = Fields::default();
@@ -57,7 +61,7 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
             body.put("output_config", &config)?;
         }
     }
-    let told = own("thinking") || own("output_config");
+    let told = own("thinking", &mapper.losses) || own("output_config", &mapper.losses);
     if request.effort.is_some_and(|effort| effort != Effort::None) && !told {
         // Which field says it, and which others it forbids, differs from model to model: callers who know their
         // model send `thinking` as an opaque field.

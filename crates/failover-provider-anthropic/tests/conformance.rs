@@ -75,7 +75,7 @@ async fn thinking_keeps_its_signature() {
             (text.as_str(), proof.name.as_str(), proof.value.as_str()),
             ("hm", "signature", "\"c2lnbmVk\"")
         );
-        assert_eq!(proof.origin.model.as_deref(), Some("m"));
+        assert_eq!(proof.origin().unwrap().model.as_deref(), Some("m"));
         assert_eq!((reply.text().as_str(), reply.finish), ("yes", FinishReason::Stop));
     }
 }

@@ -159,5 +159,5 @@ async fn part_of_a_reply_is_reasoning_with_its_origin() {
     let Some(Part::Reasoning { proof: Some(proof), .. }) = reply.parts.first() else {
         panic!("{:?}", reply.parts)
     };
-    assert_eq!(proof.origin.model.as_deref(), Some(MODEL));
+    assert_eq!(proof.origin().unwrap().model.as_deref(), Some(MODEL));
 }

@@ -97,7 +97,7 @@ async fn an_answer_goes_back_as_it_came() {
         let Some(Part::Reasoning { proof: Some(proof), .. }) = reply.parts.first() else {
             panic!("{:?}", reply.parts)
         };
-        assert_eq!(proof.origin.model.as_deref(), Some("m"));
+        assert_eq!(proof.origin().unwrap().model.as_deref(), Some("m"));
         let mut request = ChatRequest::prompt("hi");
         request
             .messages

@@ -3,12 +3,13 @@
 use crate::decode::Decoder;
 use crate::facts::{Auth, FACTS, Facts, facts_for};
 use crate::look::Glancer;
-use crate::map::map;
+use crate::map::{map, takes};
 use async_trait::async_trait;
 use bytes::Bytes;
 use failover_classify::{ProviderRules, RuleTable};
 use failover_http::{
-    Exchange, Passing, Target, TargetConfig, TargetError, Transport, receive, receive_native,
+    Exchange, Passing, Target, TargetConfig, TargetError, Transport, add_dialect_headers, receive,
+    receive_native,
 };
 use failover_provider::{
     AttemptFailure, AttemptScope, ChatRequest, Dialect, Mapped, Native, Origin, ProviderAdapter, Reply,
@@ -20,6 +21,9 @@ use std::fmt;
 use std::sync::Arc;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What callers speak who are passed through.
+pub(crate) const DIALECT: Dialect = Dialect::OpenAiChat;
 
 /// The codes and wordings of these servers stand in the classifier's standard tables, by provider.
 const RULES: RuleTable = RuleTable::new("openai-compatible", &[]);
@@ -120,12 +124,13 @@ impl OpenAi {
     fn request(
         &self,
         body: Bytes,
-        streamed: bool,
+        asked: &ChatRequest,
         scope: &AttemptScope<'_>,
     ) -> Result<http::Request<Bytes>, AttemptFailure> {
-        let accept = if streamed { "text/event-stream" } else { "application/json" };
+        let accept = if asked.stream { "text/event-stream" } else { "application/json" };
         let mut request = self.target.post("/chat/completions", body, accept, scope)?;
         let headers = request.headers_mut();
+        add_dialect_headers(headers, asked, DIALECT);
         for (name, value) in self.facts.headers {
             headers.entry(*name).or_insert(HeaderValue::from_static(value));
         }
@@ -149,8 +154,11 @@ impl OpenAi {
     /// neutral request, mapped.
     fn outgoing(&self, request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Outgoing, AttemptFailure> {
         let local = |error: &dyn fmt::Display| self.target.local(&error.to_string());
-        let native = request.native.as_ref().filter(|native| native.dialect == Dialect::OpenAiChat);
-        if let Some(native) = native.filter(|_| request.passes_unchanged(scope, self.facts.tool_ids)) {
+        let native = request.native.as_ref().filter(|native| native.dialect == DIALECT);
+        let passes = |_: &&Native| {
+            request.passes_unchanged(DIALECT, scope, self.facts.tool_ids) && takes(self.facts, request)
+        };
+        if let Some(native) = native.filter(passes) {
             return self.passed(native, request.stream, scope).map_err(|error| local(&error));
         }
         let Mapped { body, losses, .. } = map(request, scope, self.facts).map_err(|error| local(&error))?;
@@ -199,12 +207,12 @@ impl ProviderAdapter for OpenAi {
     }
 
     fn dialect(&self) -> Option<Dialect> {
-        Some(Dialect::OpenAiChat)
+        Some(DIALECT)
     }
 
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
         let Outgoing { body, head, look } = self.outgoing(request, &scope)?;
-        let http = self.request(body, request.stream, &scope)?;
+        let http = self.request(body, request, &scope)?;
         let mut exchange = Exchange::new(self.id(), &scope);
         let status = exchange.send(self.target.transport(), http).await?;
         let origin = Origin::new(self.id().clone()).with_model(scope.model.model());
@@ -212,7 +220,7 @@ impl ProviderAdapter for OpenAi {
         match look {
             None => receive(exchange, self.id(), status, decoder, head, request.stream).await,
             Some(look) => {
-                let passing = Passing { dialect: Dialect::OpenAiChat, head, streamed: request.stream };
+                let passing = Passing { dialect: DIALECT, head, streamed: request.stream };
                 receive_native(exchange, self.id(), status, decoder, look, passing).await
             }
         }

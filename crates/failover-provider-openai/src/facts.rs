@@ -76,6 +76,13 @@ const fn local(id: &'static str, base_url: &'static str) -> Facts {
     Facts { id, base_url: Some(base_url), ..PLAIN }
 }
 
+impl Facts {
+    /// Whether nothing is known of the server.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.id == PLAIN.id
+    }
+}
+
 /// The rows. The first is what a server without a row of its own gets.
 pub const FACTS: &[Facts] = &[
     PLAIN,

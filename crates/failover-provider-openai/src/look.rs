@@ -228,6 +228,11 @@ impl Delta<'_> {
     }
 }
 
+/// Data that is one JSON object; clients stumble over anything else.
+pub(crate) fn object<'a, T: Deserialize<'a>>(data: &'a str) -> Option<T> {
+    data.starts_with('{').then(|| serde_json::from_str(data).ok()).flatten()
+}
+
 /// Looks at chunks.
 pub(crate) struct Glancer {
     /// The usage was asked for here, not by the caller: it must not see it.
@@ -276,16 +281,14 @@ impl Look for Glancer {
         }
         if data == "[DONE]" {
             answered.done = true;
-            return Ok(Glance::Other);
-        }
-        if data.is_empty() {
-            return Ok(Glance::Other);
+            // Without its finish marker the answer is not complete, and must not look so.
+            return Ok(if answered.finish.is_some() { Glance::Other } else { Glance::Withhold });
         }
         if let Some(text) = self.around.as_ref().and_then(|around| around.text(data)) {
             return Ok(if text.is_empty() { Glance::Other } else { Glance::Content });
         }
         self.around = None;
-        let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(data) else {
+        let Some(chunk) = object::<Chunk<'_>>(data) else {
             tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
             return Ok(Glance::Withhold);
         };
@@ -342,6 +345,9 @@ mod tests {
     #[test_case(r#"{"choices":[{"delta":{"reasoning_content":"hm"}}]}"#, Glance::Content; "reasoning")]
     #[test_case(r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#, Glance::Withhold; "usage that only we want")]
     #[test_case(r#"{"choices":[{"#, Glance::Withhold; "malformed")]
+    #[test_case("[]", Glance::Withhold; "no object")]
+    #[test_case("", Glance::Withhold; "empty")]
+    #[test_case("[DONE]", Glance::Withhold; "sentinel without finish marker")]
     fn looks(data: &str, expected: Glance) {
         assert_eq!(glance(data).unwrap(), expected);
     }

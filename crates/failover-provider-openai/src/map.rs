@@ -1,5 +1,6 @@
 //! The neutral request, mapped to the dialect. Always from the original, never from an earlier attempt's form.
 
+use crate::adapter::DIALECT;
 use crate::facts::{EffortField, Facts};
 use failover_provider::{
     AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason, Losses,
@@ -17,7 +18,8 @@ pub(crate) fn map(
         scope,
         ids: IdMap::of(facts.tool_ids, request),
         messages: Vec::new(),
-        losses: Losses::new(),
+        facts,
+        losses: Losses::of(DIALECT),
     };
     for message in &request.messages {
         mapper.message(message)?;
@@ -51,22 +53,54 @@ pub(crate) fn map(
         (None, _) => {}
         (Some(_), EffortField::Nowhere) => mapper.losses.note("effort", LossReason::NoPlace),
         (Some(effort), EffortField::Flat) => body.put("reasoning_effort", effort.as_str())?,
+        // Who wrote it for such a server says more than the neutral form.
+        (Some(_), EffortField::Nested) if request.has_own("reasoning", scope, &mapper.losses) => {}
         (Some(effort), EffortField::Nested) => body.put("reasoning", &json!({"effort": effort.as_str()}))?,
     }
     body.put("stream", &request.stream)?;
     if request.stream && facts.ask_for_usage {
         body.put("stream_options", &json!({"include_usage": true}))?;
     }
-    body.put_opaque(
-        request.opaque.iter().filter(|opaque| opaque.name != "tools"),
-        scope,
-        &mut mapper.losses,
-    )?;
+    let (fields, unknown): (Vec<_>, Vec<_>) = request
+        .opaque
+        .iter()
+        .filter(|opaque| opaque.name != "tools")
+        .partition(|opaque| takes_field(facts, &opaque.name));
+    for opaque in unknown {
+        mapper.losses.leave_out(opaque, LossReason::NoPlace);
+    }
+    body.put_opaque(fields, scope, &mut mapper.losses)?;
     Mapped::new(&body, mapper.losses)
+}
+
+/// Whether the server knows a parameter that not every server of the dialect has. Of one that nobody knows, its operator
+/// knows more.
+fn takes_field(facts: &Facts, name: &str) -> bool {
+    name != "reasoning" || facts.effort == EffortField::Nested || facts.is_unknown()
+}
+
+/// Whether the server wants the reasoning of earlier turns back, in this field.
+fn takes_back(facts: &Facts, name: &str) -> bool {
+    facts.returns_reasoning == Some(name)
+}
+
+/// Whether a server of the dialect can be sent what its caller wrote, as far as that differs from server to server.
+pub(crate) fn takes(facts: &Facts, request: &ChatRequest) -> bool {
+    let mut parts = request.messages.iter().flat_map(|message| &message.parts);
+    request.opaque.iter().all(|opaque| takes_field(facts, &opaque.name))
+        && parts.all(|part| match part {
+            Part::Reasoning { proof, .. } => {
+                proof.as_ref().is_some_and(|proof| facts.is_unknown() || takes_back(facts, &proof.name))
+            }
+            Part::Text(_) | Part::Image(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => {
+                true
+            }
+        })
 }
 
 struct Mapper<'a> {
     scope: &'a AttemptScope<'a>,
+    facts: &'a Facts,
     ids: IdMap,
     messages: Vec<Fields>,
     losses: Losses,
@@ -110,9 +144,18 @@ impl Mapper<'_> {
                         content.extend(serde_json::from_str::<Value>(own.value.as_str()).ok());
                     }
                 }
-                Part::Reasoning { proof: Some(proof), .. } | Part::Opaque(proof) => {
-                    if self.losses.is_at_home(proof, self.scope) && !extra.has(&proof.name) {
-                        extra.put(&proof.name, &proof.value)?;
+                Part::Reasoning { proof: Some(proof), .. } => {
+                    if self.losses.is_at_home(proof, self.scope) {
+                        if !takes_back(self.facts, &proof.name) {
+                            self.losses.leave_out(proof, LossReason::NoPlace);
+                        } else if !extra.has(&proof.name) {
+                            extra.put(&proof.name, &proof.value)?;
+                        }
+                    }
+                }
+                Part::Opaque(own) => {
+                    if self.losses.is_at_home(own, self.scope) && !extra.has(&own.name) {
+                        extra.put(&own.name, &own.value)?;
                     }
                 }
                 // Without a proof nobody wants it back.

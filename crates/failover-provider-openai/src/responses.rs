@@ -9,7 +9,9 @@ use crate::facts::{Auth, Facts, facts_for};
 use async_trait::async_trait;
 use decode::Decoder;
 use failover_classify::{ProviderRules, RuleTable};
-use failover_http::{Exchange, Passing, Target, TargetConfig, TargetError, receive, receive_native};
+use failover_http::{
+    Exchange, Passing, Target, TargetConfig, TargetError, add_dialect_headers, receive, receive_native,
+};
 use failover_provider::{
     AttemptFailure, AttemptScope, ChatRequest, Dialect, Origin, ProviderAdapter, Reply, ReplyHead,
 };
@@ -20,6 +22,9 @@ use map::{TOOL_IDS, map};
 
 const BASE_URL: &str = "https://api.openai.com/v1";
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What callers speak who are passed through.
+const DIALECT: Dialect = Dialect::OpenAiResponses;
 
 /// The codes and wordings of this API stand in the classifier's standard tables.
 const RULES: RuleTable = RuleTable::new("openai-responses", &[]);
@@ -57,13 +62,13 @@ impl ProviderAdapter for Responses {
     }
 
     fn dialect(&self) -> Option<Dialect> {
-        Some(Dialect::OpenAiResponses)
+        Some(DIALECT)
     }
 
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
-        let native = request.native.as_ref().filter(|native| native.dialect == Dialect::OpenAiResponses);
+        let native = request.native.as_ref().filter(|native| native.dialect == DIALECT);
         // Passed through where nothing in it belongs elsewhere.
-        let native = native.filter(|_| request.passes_unchanged(&scope, TOOL_IDS));
+        let native = native.filter(|_| request.passes_unchanged(DIALECT, &scope, TOOL_IDS));
         let mut head = ReplyHead::default();
         let body = match native {
             Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
@@ -75,6 +80,7 @@ impl ProviderAdapter for Responses {
         let body = body.map_err(|error| self.target.local(&error))?;
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
         let mut http = self.target.post("/responses", body, accept, &scope)?;
+        add_dialect_headers(http.headers_mut(), request, DIALECT);
         if let Some(key) = scope.idempotency_key {
             let key = HeaderValue::try_from(key).map_err(|_| {
                 self.target.local("the idempotency key has characters that no header may have")
@@ -94,8 +100,9 @@ impl ProviderAdapter for Responses {
         let mut exchange = Exchange::new(self.id(), &scope);
         let status = exchange.send(self.target.transport(), http).await?;
         let decoder = Decoder::new(origin);
-        if native.is_some() {
-            let passing = Passing { dialect: Dialect::OpenAiResponses, head, streamed: request.stream };
+        // What somebody else encrypted must not reach the caller as if it were by whom it asked: it would be sent there.
+        if native.is_some() && scope.asked {
+            let passing = Passing { dialect: DIALECT, head, streamed: request.stream };
             return receive_native(exchange, self.id(), status, decoder, Glancer::default(), passing).await;
         }
         receive(exchange, self.id(), status, decoder, head, request.stream).await

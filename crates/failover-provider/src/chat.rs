@@ -1,10 +1,9 @@
-//! The neutral request: what vendors share, and vendor fields tagged with where they came from.
+//! The neutral request: what vendors share, and vendor fields tagged with where they may go.
 //!
 //! A request is never changed by an attempt. Each adapter maps from the original, so that what one provider
 //! cannot carry is still there for the next.
 
-use crate::{AttemptScope, Json, Native, ToolIds};
-use failover_types::{ProfileId, ProviderId};
+use crate::{AttemptScope, Bound, Dialect, DialectHeader, Home, Json, Native, Opaque, ToolIds};
 use serde::{Deserialize, Serialize};
 
 /// One chat request.
@@ -40,9 +39,15 @@ pub struct ChatRequest {
     pub effort: Option<Effort>,
     /// Whether the answer is wanted piece by piece.
     pub stream: bool,
-    /// Top-level fields that only their origin understands.
+    /// Top-level fields that the neutral form has no words for: parameters of a dialect, or of one provider.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Opaque>,
+    /// What it takes from somebody's store. Nobody else can answer it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// Headers that say how the dialect's fields are to be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<DialectHeader>,
     /// The caller's own body. An adapter of its dialect sends it with nothing but the model replaced, and answers in
     /// the provider's own bytes; every other one maps from the fields above. It is not written with the request.
     #[serde(skip)]
@@ -81,10 +86,10 @@ impl ChatRequest {
         self
     }
 
-    /// Whether a body that its caller wrote ([`ChatRequest::native`]) can go out as it is: nothing in it belongs
-    /// elsewhere, and every id of a tool call fits the rule of the server.
-    pub fn passes_unchanged(&self, scope: &AttemptScope<'_>, ids: ToolIds) -> bool {
-        let home = |opaque: &Opaque| opaque.origin.is_target_of(scope);
+    /// Whether a body that its caller wrote ([`ChatRequest::native`]) in `dialect` can go to a server of that dialect as it
+    /// is: nothing in it belongs elsewhere, and every id of a tool call fits the rule of the server.
+    pub fn passes_unchanged(&self, dialect: Dialect, scope: &AttemptScope<'_>, ids: ToolIds) -> bool {
+        let home = |opaque: &Opaque| opaque.may_go(Some(dialect), scope);
         let mut parts = self.messages.iter().flat_map(|message| &message.parts);
         self.opaque.iter().all(home)
             && parts.all(|part| match part {
@@ -94,6 +99,16 @@ impl ChatRequest {
                 Part::Opaque(opaque) => home(opaque),
                 Part::Text(_) | Part::Image(_) => true,
             })
+    }
+
+    /// Whether something in it is bound to whom the caller asked ([`Home::History`]).
+    pub fn has_history(&self) -> bool {
+        let bound = |opaque: &Opaque| matches!(opaque.home, Home::History(_));
+        self.messages.iter().flat_map(|message| &message.parts).any(|part| match part {
+            Part::Reasoning { proof, .. } => proof.as_ref().is_some_and(bound),
+            Part::Opaque(opaque) => bound(opaque),
+            Part::ToolCall(_) | Part::ToolResult(_) | Part::Text(_) | Part::Image(_) => false,
+        })
     }
 
     /// Gives the caller's own body besides.
@@ -164,7 +179,7 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<Opaque>,
     },
-    /// A whole item that only its origin understands.
+    /// A whole item that the neutral form has no words for.
     Opaque(Opaque),
 }
 
@@ -333,67 +348,5 @@ impl Effort {
             Self::Medium => "medium",
             Self::High => "high",
         }
-    }
-}
-
-/// Where an opaque field came from. Only what is named must match.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Origin {
-    /// The provider.
-    pub provider: ProviderId,
-    /// The model, where the field is bound to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The credential, where the field is bound to an account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub profile: Option<ProfileId>,
-}
-
-impl Origin {
-    /// Bound to a provider only.
-    pub fn new(provider: ProviderId) -> Self {
-        Self { provider, model: None, profile: None }
-    }
-
-    /// Also bound to a model.
-    #[must_use]
-    pub fn with_model(mut self, model: impl Into<String>) -> Self {
-        self.model = Some(model.into());
-        self
-    }
-
-    /// Also bound to a credential.
-    #[must_use]
-    pub fn with_profile(mut self, profile: ProfileId) -> Self {
-        self.profile = Some(profile);
-        self
-    }
-
-    /// Whether this attempt goes back to where the field came from.
-    pub fn is_target_of(&self, scope: &AttemptScope<'_>) -> bool {
-        let profile = scope.credential.map(|credential| &credential.profile);
-        self.provider == *scope.model.provider()
-            && self.model.as_deref().is_none_or(|model| model == scope.model.model())
-            && self.profile.as_ref().is_none_or(|bound| profile == Some(bound))
-    }
-}
-
-/// Something that only its origin understands. It goes back there unchanged, and nowhere else.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Opaque {
-    /// Where it came from.
-    pub origin: Origin,
-    /// The field's name at its origin.
-    pub name: String,
-    /// Its value.
-    pub value: Json,
-}
-
-impl Opaque {
-    /// An opaque field from its parts.
-    pub fn new(origin: Origin, name: impl Into<String>, value: Json) -> Self {
-        Self { origin, name: name.into(), value }
     }
 }

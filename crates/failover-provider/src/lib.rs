@@ -13,14 +13,15 @@ mod json;
 mod losses;
 mod mapped;
 mod native;
+mod opaque;
 mod reply;
 mod scope;
 
 pub use adapter::{LimitProbe, ProbeError, ProviderAdapter, RefreshError, Reset, TokenRefresher};
 pub use causes::io_code;
 pub use chat::{
-    ChatRequest, Effort, Image, ImageSource, Message, Opaque, Origin, Part, ResponseFormat, Role, Tool,
-    ToolCall, ToolChoice, ToolResult,
+    ChatRequest, Effort, Image, ImageSource, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    ToolResult,
 };
 pub use failure::{
     AttemptFailure, BODY_HEAD_BYTES, BODY_TAIL_BYTES, BodyCapture, FailureCause, FailureDetails, Limit,
@@ -31,6 +32,7 @@ pub use json::{Fields, Json, JsonError};
 pub use losses::Losses;
 pub use mapped::{Mapped, Turns};
 pub use native::{Dialect, Native, NativeError, NativeFrame, ReadFrame};
+pub use opaque::{Bound, DialectHeader, Home, Opaque, Origin};
 pub use reply::{
     ChatReply, FinishReason, Incomplete, Loss, LossReason, RECEIVED_CAP_BYTES, Reply, ReplyEvent, ReplyHead,
     ReplyStream, ToolCallDelta, Usage,

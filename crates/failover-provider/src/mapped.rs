@@ -24,8 +24,8 @@ impl Mapped {
 }
 
 impl Fields {
-    /// Adds the fields of `opaque` that come from where the attempt goes. One whose name is taken, and one from elsewhere,
-    /// is a loss.
+    /// Adds the fields of `opaque` that belong where the attempt goes. One whose name is taken, and one from elsewhere, is a
+    /// loss.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Fields {
     ) -> Result<(), JsonError> {
         for field in opaque {
             if self.has(&field.name) {
-                losses.note(&field.name, LossReason::NoPlace);
+                losses.leave_out(field, LossReason::NoPlace);
             } else if losses.is_at_home(field, scope) {
                 self.put(&field.name, &field.value)?;
             }
@@ -48,8 +48,14 @@ impl Fields {
 }
 
 impl ChatRequest {
-    /// The vendor's own tools, which stand beside functions in an opaque field `tools`: where they come from the
-    /// attempt's target, and otherwise none, which is a loss.
+    /// Whether a field of this name belongs where the attempt goes, so that it says itself what the neutral ones say less
+    /// exactly.
+    pub fn has_own(&self, name: &str, scope: &AttemptScope<'_>, losses: &Losses) -> bool {
+        self.opaque.iter().any(|opaque| opaque.name == name && losses.may_go(opaque, scope))
+    }
+
+    /// The vendor's own tools, which stand beside functions in an opaque field `tools`: where they belong to the attempt's
+    /// target, and otherwise none, which is a loss.
     pub fn own_tools(&self, scope: &AttemptScope<'_>, losses: &mut Losses) -> Vec<Json> {
         let mut tools = Vec::new();
         for own in self.opaque.iter().filter(|opaque| opaque.name == "tools") {

@@ -3,21 +3,36 @@
 
 use crate::ReplyEvent;
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::fmt;
 use std::ops::Range;
 
 /// A dialect that callers and providers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Dialect {
     /// OpenAI's chat completions.
+    #[serde(rename = "openai_chat")]
     OpenAiChat,
     /// OpenAI's responses.
+    #[serde(rename = "openai_responses")]
     OpenAiResponses,
     /// Anthropic's messages.
     AnthropicMessages,
+}
+
+/// Parameters that OpenAI's two dialects have under the same name, with the same meaning, and that their servers know. The
+/// list is short on purpose: strict servers refuse a whole request for the sake of one field.
+const OPENAI_SHARES: &[&str] = &["parallel_tool_calls"];
+
+impl Dialect {
+    /// Whether it has a parameter of another dialect: all of its own.
+    pub(crate) fn has(self, name: &str, of: Self) -> bool {
+        let openai = |dialect| matches!(dialect, Self::OpenAiChat | Self::OpenAiResponses);
+        self == of || (openai(self) && openai(of) && OPENAI_SHARES.contains(&name))
+    }
 }
 
 /// A request's body as its caller wrote it.

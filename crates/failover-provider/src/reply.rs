@@ -60,7 +60,7 @@ impl Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// It belongs to another provider, model or account.
+    /// It belongs to another provider, model or account, or to whom the caller asked.
     ForeignOrigin,
     /// This dialect has no place for it.
     NoPlace,

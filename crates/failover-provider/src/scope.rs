@@ -72,6 +72,9 @@ pub struct AttemptScope<'a> {
     pub idempotency_key: Option<&'a str>,
     /// Number of this attempt within its run, from 1.
     pub attempt: u32,
+    /// Whether this is whom the caller asked: what stands in the caller's own history without its origin is this
+    /// provider's.
+    pub asked: bool,
     /// Secrets, besides the credential's, that must not survive in anything that comes back.
     pub secrets: &'a [Secret],
 }
@@ -87,6 +90,7 @@ impl<'a> AttemptScope<'a> {
             deadline: None,
             idempotency_key: None,
             attempt: 1,
+            asked: true,
             secrets: &[],
         }
     }
@@ -126,6 +130,13 @@ impl<'a> AttemptScope<'a> {
         self
     }
 
+    /// Says whether this is whom the caller asked, and not somebody who answers in their place.
+    #[must_use]
+    pub fn with_asked(mut self, asked: bool) -> Self {
+        self.asked = asked;
+        self
+    }
+
     /// Names further secrets to strike out.
     #[must_use]
     pub fn with_secrets(mut self, secrets: &'a [Secret]) -> Self {
@@ -148,6 +159,7 @@ impl fmt::Debug for AttemptScope<'_> {
             .field("deadline", &self.deadline)
             .field("idempotency_key", &self.idempotency_key)
             .field("attempt", &self.attempt)
+            .field("asked", &self.asked)
             .finish_non_exhaustive()
     }
 }

@@ -16,7 +16,7 @@ use failover_provider::{AttemptFailure, ChatRequest, LimitProbe, ProviderAdapter
 use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
 use failover_runner::session::{SessionRun, select};
-use failover_runner::{Adapters, Answer, Explanation, RunError, Runner, StoredSession, SystemClock};
+use failover_runner::{Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock};
 use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError};
 use failover_store::{KeyValue, MemoryStore};
 use failover_types::{
@@ -24,6 +24,7 @@ use failover_types::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Makes an [`Engine`].
@@ -97,12 +98,15 @@ pub struct Turn {
     pub model: Option<ModelSelector>,
     /// The chain in place of the configured one.
     pub route: Option<Arc<Route>>,
+    /// The provider that the caller asked, where that is not the one that the selection says: what stands in the caller's
+    /// history without its origin is that one's.
+    pub asked: Option<ProviderId>,
 }
 
 impl Turn {
     /// A turn outside of any session, with the configured model.
     pub fn new(request: ChatRequest) -> Self {
-        Self { request, session: None, model: None, route: None }
+        Self { request, session: None, model: None, route: None, asked: None }
     }
 
     /// Puts the turn into a session.
@@ -124,6 +128,28 @@ impl Turn {
     pub fn with_route(mut self, route: Arc<Route>) -> Self {
         self.route = Some(route);
         self
+    }
+
+    /// Says which provider the caller asked, where that is not the one that the selection says.
+    #[must_use]
+    pub fn with_asked(mut self, provider: ProviderId) -> Self {
+        self.asked = Some(provider);
+        self
+    }
+
+    /// The provider that the caller asked. A session that is on a fallback asked its origin.
+    fn asked<'a>(&'a self, selection: &'a Selection) -> &'a ProviderId {
+        let selected = match selection.source() {
+            SelectionSource::AutoOverride { origin } => origin,
+            SelectionSource::ConfiguredDefault
+            | SelectionSource::AgentPrimary
+            | SelectionSource::UserOverride
+            | SelectionSource::LegacyOverride
+            | SelectionSource::Cron { .. }
+            | SelectionSource::Heartbeat
+            | SelectionSource::OneOff => selection.model(),
+        };
+        self.asked.as_ref().unwrap_or(selected.provider())
     }
 
     /// The chain config that counts.
@@ -487,12 +513,22 @@ impl Engine {
         let Opened { selection, session } = opened;
         let spec = self.spec(run, &selection, turn);
         let session = session.map(|session| Arc::new(session.for_spec(&spec)));
+        // Once somebody refused it, the run goes on without what may be somebody else's (requirement R-5).
+        let forgotten = AtomicBool::new(false);
+        let forgotten = &forgotten;
         let mut running = self.runner.start(spec);
         if let Some(session) = session {
             running = running.session(session);
         }
-        let (adapters, take) = (&self.adapters, &take);
-        running.run(|attempt| async move { take(adapters.open(&turn.request, &attempt).await?).await }).await
+        let (adapters, take, asked) = (&self.adapters, &take, turn.asked(&selection));
+        if turn.request.bound.is_none() && turn.request.has_history() {
+            running = running.repair(|_| !forgotten.swap(true, Ordering::Relaxed));
+        }
+        let open = |attempt: Attempt| async move {
+            let asked = attempt.model.provider() == asked && !forgotten.load(Ordering::Relaxed);
+            take(adapters.open(&turn.request, &attempt, asked).await?).await
+        };
+        running.run(open).await
     }
 
     /// Which model a turn would begin with, by whose choice, and what may follow. Reads, and writes nothing.
@@ -583,6 +619,14 @@ impl Engine {
             .with_needs(needs(&turn.request, turn.chain(&self.chain)));
         spec.on_context_overflow = on_context_overflow;
         spec.on_content_refusal = on_content_refusal;
+        if let Some(bound) = &turn.request.bound {
+            let asked = turn.asked(selection);
+            let holds = self.adapters.dialect(asked) == Some(bound.dialect);
+            let chains = [&mut spec.chain, &mut spec.on_context_overflow, &mut spec.on_content_refusal];
+            for candidate in chains.into_iter().flatten() {
+                candidate.capabilities.state = Some(holds && candidate.model.provider() == asked);
+            }
+        }
         if let Some(session) = &turn.session {
             spec = spec.with_session(session.clone());
         }

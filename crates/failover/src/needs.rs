@@ -9,6 +9,7 @@ pub(crate) fn needs(request: &ChatRequest, chain: &ChainConfig) -> Needs {
     let mut needs = Needs::default();
     needs.tools = !request.tools.is_empty();
     needs.json = request.response_format.is_some();
+    needs.state = request.bound.is_some();
     needs.images = parts(request).any(|part| matches!(part, Part::Image(_)));
     let windows = chain.capabilities.values().filter_map(|known| known.context_window);
     if let Some(smallest) = windows.min() {

@@ -3,16 +3,35 @@
 //! A field of the client's dialect that takes any text carries it, behind a mark. A body with such a text is not
 //! passed on as it is: its next target may be another one, and the mark means nothing to anybody else.
 
-use failover_provider::{Json, Opaque, Origin};
+use failover_provider::{Dialect, Home, Json, Opaque, Origin};
 use failover_types::ProviderId;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 const MARK: &str = "failover:";
 const ITEM: &str = "failover:item:";
 
-/// Something that `provider` alone understands.
-pub(super) fn opaque(provider: &str, name: &str, value: Json) -> Option<Opaque> {
-    let origin = Origin::new(ProviderId::new(provider).ok()?);
-    Some(Opaque::new(origin, name, value))
+/// What stands behind the mark.
+#[derive(Deserialize, Serialize)]
+struct Carried<'a> {
+    origin: Cow<'a, Origin>,
+    name: Cow<'a, str>,
+    value: Cow<'a, Json>,
+}
+
+/// A parameter of a dialect.
+pub(super) fn parameter(dialect: Dialect, name: &str, value: Json) -> Opaque {
+    Opaque::new(Home::Dialect(dialect), name, value)
+}
+
+/// Something in the client's history that is bound to whose answer it was.
+pub(super) fn history(dialect: Dialect, name: &str, value: Json) -> Opaque {
+    Opaque::new(Home::History(dialect), name, value)
+}
+
+/// Whether it is from the provider that the client asked, and so may stand in the client's history as it is.
+pub(super) fn is_of(opaque: &Opaque, asked: Option<&ProviderId>) -> bool {
+    opaque.origin().is_some_and(|origin| Some(&origin.provider) == asked)
 }
 
 /// The text for the client that carries a proof. What is bound to a credential stays here: its name is nobody's
@@ -27,10 +46,18 @@ pub(super) fn wrap_item(item: &Opaque) -> Option<String> {
 }
 
 fn text(mark: &str, opaque: &Opaque) -> Option<String> {
-    if opaque.origin.profile.is_some() {
+    let origin = opaque.origin()?;
+    if origin.profile.is_some() {
         return None;
     }
-    serde_json::to_string(opaque).ok().map(|json| format!("{mark}{json}"))
+    let (name, value) = (Cow::Borrowed(opaque.name.as_str()), Cow::Borrowed(&opaque.value));
+    let json = serde_json::to_string(&Carried { origin: Cow::Borrowed(origin), name, value }).ok()?;
+    Some(format!("{mark}{json}"))
+}
+
+fn read(json: &str) -> Option<Opaque> {
+    let Carried { origin, name, value } = serde_json::from_str(json).ok()?;
+    Some(Opaque::new(origin.into_owned(), name, value.into_owned()))
 }
 
 /// Whether a text is one of ours.
@@ -40,12 +67,12 @@ pub(super) fn is_ours(text: &str) -> bool {
 
 /// The proof that a text carries; `None` where it carries none, or was tampered with.
 pub(super) fn unwrap(text: &str) -> Option<Opaque> {
-    serde_json::from_str(text.strip_prefix(MARK)?).ok()
+    read(text.strip_prefix(MARK)?)
 }
 
 /// The item that a text carries.
 pub(super) fn unwrap_item(text: &str) -> Option<Opaque> {
-    serde_json::from_str(text.strip_prefix(ITEM)?).ok()
+    read(text.strip_prefix(ITEM)?)
 }
 
 #[cfg(test)]

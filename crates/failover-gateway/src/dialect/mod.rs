@@ -22,6 +22,7 @@ pub use stream::StreamRenderer;
 
 use bytes::Bytes;
 use failover_provider::{ChatReply, ChatRequest, Dialect};
+use failover_types::ProviderId;
 use http::StatusCode;
 
 /// A dialect that clients speak to the gateway.
@@ -120,18 +121,27 @@ pub struct Meta {
     pub created: u64,
     /// Whether a stream of chat completions ends with the token counts.
     pub include_usage: bool,
+    /// The provider that the client asked: its proofs stand in the client's history as they are.
+    pub asked: Option<ProviderId>,
 }
 
 impl Meta {
     /// An answer without token counts at the end of its stream.
     pub fn new(id: impl Into<String>, model: impl Into<String>, created: u64) -> Self {
-        Self { id: id.into(), model: model.into(), created, include_usage: false }
+        Self { id: id.into(), model: model.into(), created, include_usage: false, asked: None }
     }
 
     /// Asks for token counts at the end of a stream of chat completions.
     #[must_use]
     pub fn with_usage(mut self, include: bool) -> Self {
         self.include_usage = include;
+        self
+    }
+
+    /// Names the provider that the client asked.
+    #[must_use]
+    pub fn with_asked(mut self, provider: ProviderId) -> Self {
+        self.asked = Some(provider);
         self
     }
 

@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -245,4 +246,25 @@ pub(super) fn model(place: Option<&RawValue>) -> Result<(String, &RawValue), Bad
 /// The JSON of a value that was one.
 pub(super) fn json_of(value: &(impl serde::Serialize + ?Sized)) -> Option<Json> {
     Json::of(value).ok()
+}
+
+/// Whether an object has no fields but these.
+pub(super) fn has_only(raw: &RawValue, names: &[&str]) -> bool {
+    let fields = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(raw.get());
+    fields.is_ok_and(|fields| fields.keys().all(|name| names.contains(&&**name)))
+}
+
+/// A part of the content, or a source within it, that names a file which a provider stores.
+#[derive(Deserialize)]
+struct Stored {
+    file_id: Option<IgnoredAny>,
+}
+
+/// Whether a part of the content names a stored file, itself or in the object under `inner`.
+pub(super) fn names_file(raw: &RawValue, inner: &str) -> bool {
+    let names = |raw: &RawValue| {
+        serde_json::from_str::<Stored>(raw.get()).is_ok_and(|stored| stored.file_id.is_some())
+    };
+    let fields = || serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(raw.get()).ok();
+    names(raw) || fields().is_some_and(|fields| fields.get(inner).is_some_and(|raw| names(raw)))
 }

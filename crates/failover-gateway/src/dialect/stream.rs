@@ -33,6 +33,23 @@ impl StreamRenderer {
         Self { form, over: false }
     }
 
+    /// Says that the provider's own bytes go out in this dialect, of a response that it calls `id` and whose model it calls
+    /// `model`: what is written here goes on with that response.
+    pub fn adopt(&mut self, id: Option<&str>, model: Option<&str>) {
+        match &mut self.form {
+            Form::Responses(events) => events.adopt(id, model),
+            Form::Chat(_) | Form::Messages(_) => {}
+        }
+    }
+
+    /// Takes note of bytes that went out as they came.
+    pub fn passed(&mut self, bytes: &[u8]) {
+        match &mut self.form {
+            Form::Responses(events) => events.passed(bytes),
+            Form::Chat(_) | Form::Messages(_) => {}
+        }
+    }
+
     /// Writes what comes before the first content. The first event does it too: whoever has the token counts of the
     /// prompt by then pushes them first.
     pub fn start(&mut self, out: &mut BytesMut) {

@@ -1,6 +1,6 @@
 //! Anthropic's messages.
 
-use crate::support::{Canned, meta, opaque, open, pretty, read_stream, read_whole, rendered};
+use crate::support::{Canned, meta, meta_of, opaque, open, pretty, read_stream, read_whole, rendered};
 use bytes::{Bytes, BytesMut};
 use failover_gateway::dialect::{
     ClientDialect, ErrorBody, ErrorKind, Inbound, StreamRenderer, parse_request, render_error, render_reply,
@@ -35,7 +35,7 @@ fn call(index: u32, arguments: &str, start: Option<&str>) -> ReplyEvent {
 
 fn proof() -> failover_provider::Opaque {
     let mut proof = opaque("anthropic", "signature", "\"EqQB\"");
-    proof.origin = Origin::new(ProviderId::new("anthropic").unwrap()).with_model("m");
+    proof.home = Origin::new(ProviderId::new("anthropic").unwrap()).with_model("m").into();
     proof
 }
 
@@ -43,7 +43,7 @@ fn events() -> Vec<ReplyEvent> {
     let mut usage = Usage::new(31, 17);
     usage.cached_input = Some(5);
     let mut redacted = opaque("anthropic", "redacted_thinking", r#"{"type":"redacted_thinking","data":"x"}"#);
-    redacted.origin = proof().origin;
+    redacted.home = proof().home;
     vec![
         ReplyEvent::Usage(usage),
         ReplyEvent::Reasoning("Let me".into()),
@@ -109,7 +109,7 @@ async fn a_whole_answer_is_read_back_by_the_adapter() {
         Part::ToolCall(ToolCall::new("toolu_a", "look", "{\"z\":1.50,\"a\":2}")),
     ];
     let reply = ChatReply::new(parts, FinishReason::Length).with_usage(Some(Usage::new(9, 4)));
-    let body = render_reply(ClientDialect::Messages, &reply, &meta());
+    let body = render_reply(ClientDialect::Messages, &reply, &meta_of(ClientDialect::Messages));
     insta::assert_snapshot!("messages_reply", String::from_utf8(body.to_vec()).unwrap());
     let read = read_whole(&adapter(Canned::new(body, "application/json")), "anthropic/m").await;
     assert_eq!((&read.parts, &read.finish, read.usage), (&reply.parts, &reply.finish, reply.usage));
@@ -178,7 +178,7 @@ fn proofs_and_items_of_other_vendors_find_their_way_back() {
         Part::Text("Hello".into()),
     ];
     let reply = ChatReply::new(parts.clone(), FinishReason::Stop);
-    let body = render_reply(ClientDialect::Messages, &reply, &meta());
+    let body = render_reply(ClientDialect::Messages, &reply, &meta_of(ClientDialect::Messages));
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
     let turn = serde_json::json!({"model": "m", "max_tokens": 1,
         "messages": [{"role": "assistant", "content": body["content"]}]});

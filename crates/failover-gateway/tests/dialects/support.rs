@@ -72,9 +72,15 @@ pub(crate) fn meta() -> Meta {
     Meta::new("0123456789abcdef", "acme/large", 1_764_490_000).with_usage(true)
 }
 
+/// Of a client that asked the vendor of its own dialect.
+pub(crate) fn meta_of(dialect: ClientDialect) -> Meta {
+    let asked = if dialect == ClientDialect::Messages { "anthropic" } else { "openai" };
+    meta().with_asked(ProviderId::new(asked).unwrap())
+}
+
 /// The whole stream of some events.
 pub(crate) fn rendered(dialect: ClientDialect, events: &[ReplyEvent]) -> String {
-    let mut renderer = StreamRenderer::new(dialect, meta());
+    let mut renderer = StreamRenderer::new(dialect, meta_of(dialect));
     let mut out = BytesMut::new();
     for event in events {
         renderer.push(event, &mut out);

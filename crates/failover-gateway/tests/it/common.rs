@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     pub(crate) gateway: String,
     /// Facts of the second provider's models.
     pub(crate) facts: String,
+    /// Whether the second upstream is also `fifth` and `sixth`, of the other two dialects.
+    pub(crate) twice: bool,
 }
 
 impl Default for Setup {
@@ -50,6 +52,7 @@ impl Default for Setup {
             defaults: String::new(),
             gateway: String::new(),
             facts: String::new(),
+            twice: false,
         }
     }
 }
@@ -68,6 +71,11 @@ impl Setup {
     pub(crate) fn config(&self, first: &Upstream, second: &Upstream) -> String {
         let Self { defaults, gateway, facts, .. } = self;
         let (first, second) = (first.base_url(), second.base_url());
+        let more = ["fifth: anthropic-messages", "sixth: openai-responses"].map(|entry| {
+            let (name, api) = entry.split_once(": ").unwrap();
+            format!("    {name}: {{ baseUrl: '{second}', apiKey: '${{KEY}}', api: '{api}' }},\n")
+        });
+        let more = if self.twice { more.concat() } else { String::new() };
         format!(
             "{{
   agents: {{ defaults: {{ {defaults} model: {{ primary: 'first/one', fallbacks: ['second/two'] }} }} }},
@@ -76,7 +84,7 @@ impl Setup {
     second: {{ baseUrl: '{second}', apiKey: '${{KEY}}', models: [{{ id: 'two', {facts} }}] }},
     third: {{ baseUrl: '{first}', apiKey: '${{KEY}}', api: 'anthropic-messages' }},
     fourth: {{ baseUrl: '{first}', apiKey: '${{KEY}}', api: 'openai-responses' }},
-  }} }},
+{more}  }} }},
   gateway: {{ {gateway} }},
 }}"
         )

@@ -15,6 +15,7 @@ mod crossing;
 mod limits;
 mod operate;
 mod page;
+mod passing;
 mod rescue;
 mod security;
 mod traces;

@@ -39,7 +39,7 @@ fn redacted_thinking_is_kept_whole_with_its_origin() {
     let (events, _) = events(&[&start]);
     let [ReplyEvent::Opaque(opaque)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((opaque.name.as_str(), opaque.value.as_str()), ("redacted_thinking", block));
-    assert_eq!(opaque.origin.provider.as_str(), "anthropic");
+    assert_eq!(opaque.origin().unwrap().provider.as_str(), "anthropic");
 }
 
 #[test]

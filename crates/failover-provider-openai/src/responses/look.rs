@@ -2,6 +2,7 @@
 
 use super::decode::finish;
 use super::wire::{Counts, Incomplete, Piece};
+use crate::look::object;
 use failover_http::{Answered, Fault, Glance, Look};
 use failover_provider::ReplyEvent;
 use serde::Deserialize;
@@ -69,9 +70,10 @@ impl Look for Glancer {
         }
         if data == "[DONE]" {
             answered.done = true;
-            return Ok(Glance::Other);
+            // Without its finish marker the answer is not complete, and must not look so.
+            return Ok(if answered.finish.is_some() { Glance::Other } else { Glance::Withhold });
         }
-        let Ok(event) = serde_json::from_str::<Event<'_>>(data) else {
+        let Some(event) = object::<Event<'_>>(data) else {
             tracing::warn!(bytes = data.len(), "skipped a malformed event of a stream");
             return Ok(Glance::Withhold);
         };

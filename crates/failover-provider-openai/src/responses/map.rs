@@ -1,5 +1,6 @@
 //! The neutral request, mapped to the Responses API. Always from the original, never from an earlier attempt's form.
 
+use super::DIALECT;
 use super::decode::REASONING;
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
@@ -15,7 +16,7 @@ pub(super) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
     let mut mapper =
-        Mapper { scope, ids, instructions: Vec::new(), items: Vec::new(), losses: Losses::new() };
+        Mapper { scope, ids, instructions: Vec::new(), items: Vec::new(), losses: Losses::of(DIALECT) };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -25,7 +26,9 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         body.put("instructions", &mapper.instructions.join("\n\n"))?;
     }
     body.put("input", &mapper.items)?;
-    let tools = request.tools.iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+    let tools = request.tools.iter().map(|given| tool(given).and_then(|fields| Json::of(&fields)));
+    let mut tools = tools.collect::<Result<Vec<_>, _>>()?;
+    tools.extend(request.own_tools(scope, &mut mapper.losses));
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
@@ -36,20 +39,22 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if !request.stop.is_empty() {
         mapper.losses.note("stop", LossReason::NoPlace);
     }
-    if let Some(format) = &request.response_format {
+    // Who wrote it for this API says more than the neutral form.
+    let own = |name: &str, losses: &Losses| request.has_own(name, scope, losses);
+    if let Some(format) = request.response_format.as_ref().filter(|_| !own("text", &mapper.losses)) {
         let mut text = Fields::default();
         text.put("format", &response_format(format)?)?;
         body.put("text", &text)?;
     }
-    if let Some(effort) = request.effort {
+    if let Some(effort) = request.effort.filter(|_| !own(REASONING, &mapper.losses)) {
         body.put("reasoning", &json!({"effort": effort.as_str()}))?;
     }
     body.put("stream", &request.stream)?;
     let mut asked: Vec<&Opaque> = Vec::new();
-    for opaque in &request.opaque {
+    for opaque in request.opaque.iter().filter(|opaque| opaque.name != "tools") {
         let twice = body.has(&opaque.name) || asked.iter().any(|other| other.name == opaque.name);
         if twice {
-            mapper.losses.note(&opaque.name, LossReason::NoPlace);
+            mapper.losses.leave_out(opaque, LossReason::NoPlace);
         } else if mapper.losses.is_at_home(opaque, scope) {
             asked.push(opaque);
         }

@@ -3,7 +3,9 @@
 use super::{Answer, Attempt, Run, RunError};
 use crate::plan::Purpose;
 use failover_classify::Surface;
-use failover_provider::{AttemptFailure, AttemptLimits, AttemptScope, ChatRequest, ProviderAdapter, Reply};
+use failover_provider::{
+    AttemptFailure, AttemptLimits, AttemptScope, ChatRequest, Dialect, ProviderAdapter, Reply,
+};
 use failover_types::{BoxFuture, Clock, ModelRef, ProfileId, ProviderId, ResolvedCredential, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +58,13 @@ impl Adapters {
         self
     }
 
-    /// Makes one attempt, as the plan wants it.
+    /// The dialect in which a provider's answers pass through, where it has one.
+    pub fn dialect(&self, provider: &ProviderId) -> Option<Dialect> {
+        self.by_id.get(provider)?.dialect()
+    }
+
+    /// Makes one attempt, as the plan wants it. `asked` says that it goes to the provider that the caller asked, and that
+    /// what the caller's history holds of it is to be sent ([`AttemptScope::asked`]).
     ///
     /// # Errors
     ///
@@ -65,7 +73,12 @@ impl Adapters {
     /// # Cancel safety
     ///
     /// Cancel safe, as [`ProviderAdapter::open`] is.
-    pub async fn open(&self, request: &ChatRequest, attempt: &Attempt) -> Result<Reply, AttemptFailure> {
+    pub async fn open(
+        &self,
+        request: &ChatRequest,
+        attempt: &Attempt,
+        asked: bool,
+    ) -> Result<Reply, AttemptFailure> {
         let provider = attempt.model.provider();
         let Some(adapter) = self.by_id.get(provider) else {
             let missing = AttemptFailure::new(provider.clone(), Surface::Local).with_status(404);
@@ -80,7 +93,8 @@ impl Adapters {
         let mut scope = AttemptScope::new(&attempt.model, Arc::clone(&self.clock))
             .with_limits(limits)
             .with_idempotency_key(&attempt.idempotency_key)
-            .with_attempt(attempt.number);
+            .with_attempt(attempt.number)
+            .with_asked(asked);
         scope.credential = credential.as_ref();
         scope.deadline = attempt.limits.deadline;
         let opened = adapter.open(request, scope).await;
@@ -111,7 +125,10 @@ impl Run<'_, Reply> {
         let turn = self.spec.purpose == Purpose::Turn;
         let limit = self.spec.policy.deadline_ms.map(Duration::from_millis);
         let deadline = limit.map(|limit| runner.0.clock.now().after(limit));
-        let answer = self.run(|attempt| async move { adapters.open(request, &attempt).await }).await?;
+        let asked = self.spec.chain.first().map(|first| first.model.provider().clone());
+        let asked = |attempt: &Attempt| asked.as_ref().is_none_or(|asked| asked == attempt.model.provider());
+        let open = |attempt| async move { adapters.open(request, &attempt, asked(&attempt)).await };
+        let answer = self.run(open).await?;
         // A side call never disables a profile for real turns (requirement A-16).
         Ok(if turn { runner.watch(answer, deadline) } else { answer })
     }

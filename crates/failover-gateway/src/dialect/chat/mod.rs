@@ -1,5 +1,7 @@
 //! OpenAI's chat completions, as its clients speak them.
 
+use failover_provider::Dialect;
+
 mod parse;
 mod render;
 mod stream;
@@ -8,7 +10,7 @@ pub(super) use parse::parse;
 pub(super) use render::whole;
 pub(super) use stream::Chunks;
 
-/// Where vendor fields of this dialect are at home.
-const HOME: &str = "openai";
+/// The dialect.
+const DIALECT: Dialect = Dialect::OpenAiChat;
 /// `format` of an entry of `reasoning_details` that carries something of ours.
 const FORMAT: &str = "failover";

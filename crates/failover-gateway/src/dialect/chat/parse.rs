@@ -1,13 +1,13 @@
 //! A request for chat completions.
 
-use super::{FORMAT, HOME};
-use crate::dialect::carry::{self, opaque};
+use super::{DIALECT, FORMAT};
+use crate::dialect::carry::{self, history, parameter};
 use crate::dialect::read::{self, Kind, Open, TextOr, required, typed};
 use crate::dialect::shared::{self, Function, Shaped};
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    ChatRequest, Dialect, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool, ToolCall,
+    Bound, ChatRequest, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool, ToolCall,
     ToolChoice, ToolResult,
 };
 use serde::Deserialize;
@@ -133,7 +133,7 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
         }
     }
     if !foreign.is_empty() {
-        request.opaque.extend(read::json_of(&foreign).and_then(|json| opaque(HOME, "tools", json)));
+        request.opaque.extend(read::json_of(&foreign).map(|json| parameter(DIALECT, "tools", json)));
     }
     match known.tool_choice.map(|raw| (raw, serde_json::from_str::<String>(raw.get()))) {
         None => {}
@@ -175,17 +175,16 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     if let Some(word) = known.reasoning_effort {
         request.effort = shared::effort(&word);
         if request.effort.is_none() {
-            request
-                .opaque
-                .extend(read::json_of(&word).and_then(|json| opaque(HOME, "reasoning_effort", json)));
+            let json = read::json_of(&word);
+            request.opaque.extend(json.map(|json| parameter(DIALECT, "reasoning_effort", json)));
         }
     }
     if let Some(raw) = known.reasoning {
         let nested = typed::<Nested>(raw.get()).ok().and_then(|nested| nested.effort);
-        request.effort = request.effort.or(nested.as_deref().and_then(shared::effort));
-        request
-            .opaque
-            .extend(Json::parse(raw.get()).ok().and_then(|json| opaque("openrouter", "reasoning", json)));
+        let effort = nested.as_deref().and_then(shared::effort);
+        let translated = effort.is_some() && read::has_only(raw, &["effort"]);
+        request.effort = request.effort.or(effort);
+        request.opaque.extend(keep("reasoning", raw).map(|own| own.translated(translated)));
     }
     request.stream = known.stream.unwrap_or_default();
     let include_usage = known.stream_options.map(include_usage).transpose()?.unwrap_or_default();
@@ -193,12 +192,13 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
         [(HintKind::PromptCacheKey, known.prompt_cache_key.clone()), (HintKind::User, known.user.clone())];
     for (name, value) in [("user", known.user), ("prompt_cache_key", known.prompt_cache_key)] {
         let json = value.as_ref().and_then(read::json_of);
-        request.opaque.extend(json.and_then(|json| opaque(HOME, name, json)));
+        request.opaque.extend(json.map(|json| parameter(DIALECT, name, json)));
     }
-    request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
+    let said = extra.into_iter().filter(|(_, value)| value.as_str() != "null");
+    request.opaque.extend(said.map(|(name, value)| parameter(DIALECT, &name, value)));
+    request.bound = messages.bound.map(|by| Bound::new(DIALECT, by));
     if !messages.carried {
-        request.native =
-            Some(Native::new(Dialect::OpenAiChat, bytes.clone()).with_places(place, known.stream_options));
+        request.native = Some(Native::new(DIALECT, bytes.clone()).with_places(place, known.stream_options));
     }
     Ok(Inbound {
         model,
@@ -215,7 +215,7 @@ fn include_usage(raw: &RawValue) -> Result<bool, BadRequest> {
 }
 
 fn keep(name: &str, raw: &RawValue) -> Option<Opaque> {
-    opaque(HOME, name, Json::parse(raw.get()).ok()?)
+    Some(parameter(DIALECT, name, Json::parse(raw.get()).ok()?))
 }
 
 fn tool(raw: &RawValue) -> Result<Option<Tool>, BadRequest> {
@@ -233,6 +233,8 @@ struct Messages {
     done: Vec<Message>,
     /// Something came that another answer of ours had brought the client: the body must not be passed on as it is.
     carried: bool,
+    /// What refers to something that a provider stores.
+    bound: Option<&'static str>,
 }
 
 impl Messages {
@@ -251,7 +253,7 @@ impl Messages {
             }
         };
         let named = turn.content.as_ref().is_some();
-        let mut content = content(turn.content)?;
+        let mut content = self.content(turn.content)?;
         if role == Role::Tool {
             // The old form names the function instead of the call.
             let name = extra.iter().find(|(name, _)| name == "name");
@@ -261,8 +263,10 @@ impl Messages {
             self.done.push(Message::new(role, vec![Part::ToolResult(result)]));
             return Ok(());
         }
-        let mut parts = self
-            .reasoning(turn.reasoning_content.or(turn.reasoning), turn.reasoning_details.unwrap_or_default());
+        // Under its other name it is not passed on: who wants it back wants the first.
+        self.carried |= turn.reasoning.is_some();
+        let text = turn.reasoning_content.or(turn.reasoning).filter(|text| !text.is_empty());
+        let mut parts = self.reasoning(text.unwrap_or_default(), turn.reasoning_details.unwrap_or_default());
         parts.append(&mut content);
         parts.extend(turn.refusal.filter(|text| !text.is_empty()).map(Part::Text));
         let calls = turn.tool_calls.unwrap_or_default();
@@ -278,9 +282,17 @@ impl Messages {
             )));
         }
         for (name, value) in extra {
-            if value.as_str() != "null" {
-                parts.extend(opaque(HOME, &name, value).map(Part::Opaque));
+            // Answers say that there is nothing, too.
+            if matches!(value.as_str(), "null" | "[]") {
+                continue;
             }
+            // What the model said is bound to who it was; `name` says who speaks.
+            let said = role == Role::Assistant && name != "name";
+            if said && name == "audio" {
+                self.bound = Some("audio");
+            }
+            let home = if said { history } else { parameter };
+            parts.push(Part::Opaque(home(DIALECT, &name, value)));
         }
         if parts.is_empty() && !named && role != Role::Assistant {
             return Err(BadRequest::new("is missing").at("content"));
@@ -289,7 +301,25 @@ impl Messages {
         Ok(())
     }
 
-    fn reasoning(&mut self, text: Option<String>, details: Vec<Json>) -> Vec<Part> {
+    fn content(&mut self, content: Option<TextOr<Vec<&RawValue>>>) -> Result<Vec<Part>, BadRequest> {
+        match content {
+            None => Ok(Vec::new()),
+            Some(TextOr::Text(text)) => Ok(vec![Part::Text(text)]),
+            Some(TextOr::Other(parts)) => parts
+                .into_iter()
+                .enumerate()
+                .map(|(at, raw)| {
+                    let part = part(raw).map_err(|bad| bad.under(&format!("content[{at}]")))?;
+                    if matches!(&part, Part::Opaque(own) if read::names_file(raw, &own.name)) {
+                        self.bound = Some("file_id");
+                    }
+                    Ok(part)
+                })
+                .collect(),
+        }
+    }
+
+    fn reasoning(&mut self, text: String, details: Vec<Json>) -> Vec<Part> {
         let mut items = Vec::new();
         let mut proof = None;
         let mut own = Vec::new();
@@ -297,22 +327,23 @@ impl Messages {
             let detail = typed::<Detail>(json.as_str()).ok();
             let (format, data) = detail.map(|detail| (detail.format, detail.data)).unwrap_or_default();
             match (format.as_deref(), data) {
-                (Some(FORMAT), Some(data)) => match carry::unwrap_item(&data) {
-                    Some(item) => items.push(Part::Opaque(item)),
-                    None => proof = carry::unwrap(&data),
-                },
+                (Some(FORMAT), Some(data)) => {
+                    self.carried = true;
+                    match carry::unwrap_item(&data) {
+                        Some(item) => items.push(Part::Opaque(item)),
+                        None => proof = carry::unwrap(&data),
+                    }
+                }
                 _ => own.push(json),
             }
         }
-        self.carried |= text.is_some() || proof.is_some() || !items.is_empty() || !own.is_empty();
         if !own.is_empty() {
             let details = read::json_of(&own);
-            proof = proof.or(details.and_then(|json| opaque("openrouter", "reasoning_details", json)));
+            proof = proof.or(details.map(|json| history(DIALECT, "reasoning_details", json)));
         }
-        let text = text.unwrap_or_default();
         if proof.is_none() && !text.is_empty() {
-            // The one server that wants it back wants it as it was.
-            proof = read::json_of(&text).and_then(|json| opaque("deepseek", "reasoning_content", json));
+            // A text proves itself; servers that want it back want it as it was.
+            proof = read::json_of(&text).map(|json| parameter(DIALECT, "reasoning_content", json));
         }
         let mut parts = Vec::new();
         if proof.is_some() || !text.is_empty() {
@@ -320,18 +351,6 @@ impl Messages {
         }
         parts.append(&mut items);
         parts
-    }
-}
-
-fn content(content: Option<TextOr<Vec<&RawValue>>>) -> Result<Vec<Part>, BadRequest> {
-    match content {
-        None => Ok(Vec::new()),
-        Some(TextOr::Text(text)) => Ok(vec![Part::Text(text)]),
-        Some(TextOr::Other(parts)) => parts
-            .into_iter()
-            .enumerate()
-            .map(|(at, raw)| part(raw).map_err(|bad| bad.under(&format!("content[{at}]"))))
-            .collect(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Anthropic's messages, as its clients speak them.
 
+use failover_provider::Dialect;
+
 mod parse;
 mod render;
 mod stream;
@@ -8,7 +10,7 @@ pub(super) use parse::parse;
 pub(super) use render::whole;
 pub(super) use stream::Events;
 
-/// Where vendor fields of this dialect are at home.
-const HOME: &str = "anthropic";
+/// The dialect.
+const DIALECT: Dialect = Dialect::AnthropicMessages;
 /// The block whose `data` carries what clients cannot read.
 const REDACTED: &str = "redacted_thinking";

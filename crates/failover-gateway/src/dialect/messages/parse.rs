@@ -1,13 +1,13 @@
 //! A request for a message.
 
-use super::{HOME, REDACTED};
-use crate::dialect::carry::{self, opaque};
+use super::{DIALECT, REDACTED};
+use crate::dialect::carry::{self, history, parameter};
 use crate::dialect::read::{self, Kind, Open, TextOr, cut, required, typed};
 use crate::dialect::shared;
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    ChatRequest, Dialect, Effort, Image, ImageSource, Json, Message, Native, Opaque, Part, ResponseFormat,
+    Bound, ChatRequest, Effort, Image, ImageSource, Json, Message, Native, Opaque, Part, ResponseFormat,
     Role, Tool, ToolCall, ToolChoice, ToolResult,
 };
 use serde::Deserialize;
@@ -145,7 +145,7 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
         }
     }
     if !foreign.is_empty() {
-        request.opaque.extend(read::json_of(&foreign).and_then(|json| opaque(HOME, "tools", json)));
+        request.opaque.extend(read::json_of(&foreign).map(|json| parameter(DIALECT, "tools", json)));
     }
     if let Some(raw) = known.tool_choice {
         request.tool_choice = Some(tool_choice(raw).map_err(|bad| bad.under("tool_choice"))?);
@@ -157,11 +157,14 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     request.stream = known.stream.unwrap_or_default();
     if let Some(raw) = known.thinking {
         request.effort = thinking(raw, known.max_tokens).map_err(|bad| bad.under("thinking"))?;
-        request.opaque.extend(keep("thinking", raw));
+        request.opaque.extend(keep("thinking", raw).map(|own| own.translated(true)));
     }
     if let Some(raw) = known.output_config {
         let config = typed::<OutputConfig<'_>>(raw.get()).map_err(|bad| bad.under("output_config"))?;
-        request.effort = config.effort.as_deref().and_then(shared::effort).or(request.effort);
+        let effort = config.effort.as_deref().and_then(shared::effort);
+        let translated =
+            config.effort.is_some() == effort.is_some() && read::has_only(raw, &["effort", "format"]);
+        request.effort = effort.or(request.effort);
         if let Some(format) = config.format {
             let format = typed::<Format>(format.get()).map_err(|bad| bad.under("output_config.format"))?;
             let schema = shared::schema(format.schema, "output_config.format.schema")?;
@@ -169,17 +172,23 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
             let name = "answer".to_owned();
             request.response_format = Some(ResponseFormat::JsonSchema { name, schema, strict: true });
         }
-        request.opaque.extend(keep("output_config", raw));
+        request.opaque.extend(keep("output_config", raw).map(|own| own.translated(translated)));
     }
     let mut user = None;
     if let Some(raw) = known.metadata {
         user = typed::<Metadata>(raw.get()).map_err(|bad| bad.under("metadata"))?.user_id;
         request.opaque.extend(keep("metadata", raw));
     }
-    request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
+    let said = extra.into_iter().filter(|(_, value)| value.as_str() != "null");
+    for (name, value) in said {
+        if name == "container" && holds_container(&value) {
+            blocks.bound = Some("container");
+        }
+        request.opaque.push(parameter(DIALECT, &name, value));
+    }
+    request.bound = blocks.bound.map(|by| Bound::new(DIALECT, by));
     if !blocks.carried {
-        request.native =
-            Some(Native::new(Dialect::AnthropicMessages, bytes.clone()).with_places(place, None));
+        request.native = Some(Native::new(DIALECT, bytes.clone()).with_places(place, None));
     }
     Ok(Inbound {
         model,
@@ -191,7 +200,17 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
 }
 
 fn keep(name: &str, raw: &RawValue) -> Option<Opaque> {
-    opaque(HOME, name, Json::parse(raw.get()).ok()?)
+    Some(parameter(DIALECT, name, Json::parse(raw.get()).ok()?))
+}
+
+/// Whether a `container` is one that the provider keeps, and not only what to make a new one of.
+fn holds_container(value: &Json) -> bool {
+    #[derive(Deserialize)]
+    struct Container {
+        id: Option<String>,
+    }
+    let named = serde_json::from_str::<Container>(value.as_str());
+    value.as_str().starts_with('"') || named.is_ok_and(|container| container.id.is_some())
 }
 
 /// How hard to think, from the share of the answer that may be thought. The shares are those that OpenRouter
@@ -242,6 +261,10 @@ fn tool_choice(raw: &RawValue) -> Result<ToolChoice, BadRequest> {
 struct Blocks {
     /// Something came that another answer of ours had brought the client: the body must not be passed on as it is.
     carried: bool,
+    /// What refers to something that the provider stores.
+    bound: Option<&'static str>,
+    /// The turn at hand is the model's: what only its dialect has words for is bound to whose answer it was.
+    said: bool,
 }
 
 impl Blocks {
@@ -257,6 +280,7 @@ impl Blocks {
             }
         };
         let content = required(turn.content, "content")?;
+        self.said = role == Role::Assistant;
         let parts = self.content(content).map_err(|bad| bad.under("content"))?;
         let first = messages.len();
         messages.push(Message::new(role, Vec::new()));
@@ -299,7 +323,7 @@ impl Blocks {
                     Some("url") => {
                         Part::Image(Image::new(ImageSource::Url(required(source.url, "source.url")?)))
                     }
-                    _ => opaque_block(&kind, raw)?,
+                    _ => self.opaque_block(&kind, raw)?,
                 }
             }
             "tool_use" => {
@@ -326,7 +350,7 @@ impl Blocks {
                 let proof = if ours {
                     carry::unwrap(&signature)
                 } else {
-                    read::json_of(&signature).and_then(|json| opaque(HOME, "signature", json))
+                    read::json_of(&signature).map(|json| history(DIALECT, "signature", json))
                 };
                 Part::Reasoning { text, proof }
             }
@@ -337,14 +361,19 @@ impl Blocks {
                         self.carried = true;
                         Part::Opaque(item)
                     }
-                    None => opaque_block(&kind, raw)?,
+                    None => self.opaque_block(&kind, raw)?,
                 }
             }
-            _ => opaque_block(&kind, raw)?,
+            _ => self.opaque_block(&kind, raw)?,
         })
     }
-}
 
-fn opaque_block(kind: &str, raw: &RawValue) -> Result<Part, BadRequest> {
-    required(keep(kind, raw), "type").map(Part::Opaque)
+    fn opaque_block(&mut self, kind: &str, raw: &RawValue) -> Result<Part, BadRequest> {
+        if read::names_file(raw, "source") {
+            self.bound = Some("file_id");
+        }
+        let value = required(Json::parse(raw.get()).ok(), "type")?;
+        let home = if self.said { history } else { parameter };
+        Ok(Part::Opaque(home(DIALECT, kind, value)))
+    }
 }

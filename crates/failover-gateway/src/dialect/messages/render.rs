@@ -1,6 +1,5 @@
 //! A whole message.
 
-use super::HOME;
 use crate::dialect::write::json;
 use crate::dialect::{Meta, carry};
 use bytes::Bytes;
@@ -68,18 +67,19 @@ pub(super) fn stop_reason(finish: &FinishReason) -> &str {
     }
 }
 
-/// The signature for a proof: its own, or one that carries it. Without any the client has an empty one.
-pub(super) fn signature(proof: Option<&Opaque>) -> String {
+/// The signature for a proof: its own where it is from whom the client asked, else one that carries it. Without any the
+/// client has an empty one.
+pub(super) fn signature(proof: Option<&Opaque>, meta: &Meta) -> String {
     let Some(proof) = proof else { return String::new() };
-    let own = (proof.name == "signature" && proof.origin.provider.as_str() == HOME)
+    let own = (proof.name == "signature" && carry::is_of(proof, meta.asked.as_ref()))
         .then(|| serde_json::from_str(proof.value.as_str()).ok())
         .flatten();
     own.or_else(|| carry::wrap(proof)).unwrap_or_default()
 }
 
-/// The block of an item that is Anthropic's, or that only carries one of somebody else.
-pub(super) fn item(opaque: &Opaque) -> Option<Json> {
-    if opaque.origin.provider.as_str() == HOME {
+/// The block of an item: its own where it is from whom the client asked, else one that only carries it.
+pub(super) fn item(opaque: &Opaque, meta: &Meta) -> Option<Json> {
+    if carry::is_of(opaque, meta.asked.as_ref()) && is_block(opaque) {
         return Some(opaque.value.clone());
     }
     Json::of(&Whole::RedactedThinking { data: &carry::wrap_item(opaque)? }).ok()
@@ -95,17 +95,26 @@ fn input(arguments: &str) -> Result<Json, JsonError> {
     }
 }
 
-fn block(part: &Part) -> Option<Json> {
+/// Whether it is written as a block of this dialect.
+fn is_block(opaque: &Opaque) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        r#type: String,
+    }
+    serde_json::from_str::<Kind>(opaque.value.as_str()).is_ok_and(|kind| kind.r#type == opaque.name)
+}
+
+fn block(part: &Part, meta: &Meta) -> Option<Json> {
     match part {
         Part::Text(text) => Json::of(&Whole::Text { text }).ok(),
         Part::Reasoning { text, proof } => {
-            Json::of(&Whole::Thinking { thinking: text, signature: &signature(proof.as_ref()) }).ok()
+            Json::of(&Whole::Thinking { thinking: text, signature: &signature(proof.as_ref(), meta) }).ok()
         }
         Part::ToolCall(call) => {
             let input = input(&call.arguments).ok()?;
             Json::of(&Block::ToolUse { id: &call.id, name: &call.name, input }).ok()
         }
-        Part::Opaque(opaque) => item(opaque),
+        Part::Opaque(opaque) => item(opaque, meta),
         // Answers of this dialect have no images; results are the client's to give.
         Part::Image(_) | Part::ToolResult(_) => None,
     }
@@ -118,7 +127,7 @@ pub(in crate::dialect) fn whole(reply: &ChatReply, meta: &Meta) -> Bytes {
         r#type: "message",
         role: "assistant",
         model: &meta.model,
-        content: reply.parts.iter().filter_map(block).collect(),
+        content: reply.parts.iter().filter_map(|part| block(part, meta)).collect(),
         stop_reason: Some(stop_reason(&reply.finish)),
         stop_sequence: None,
         usage: reply.usage.unwrap_or_default().into(),

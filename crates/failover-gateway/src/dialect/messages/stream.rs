@@ -184,7 +184,7 @@ impl Events {
     }
 
     fn proof(&mut self, proof: &Opaque, out: &mut BytesMut) {
-        let signature = signature(Some(proof));
+        let signature = signature(Some(proof), &self.meta);
         if !signature.is_empty() {
             self.think(out);
             self.delta(Delta::Signature { signature: &signature }, out);
@@ -195,7 +195,7 @@ impl Events {
 
     fn opaque(&mut self, opaque: &Opaque, out: &mut BytesMut) {
         self.flush(out);
-        if let Some(content_block) = item(opaque) {
+        if let Some(content_block) = item(opaque, &self.meta) {
             Event::ContentBlockStart { index: self.next, content_block }.put(out);
             Plain::ContentBlockStop { index: self.next }.put(out);
             self.next = self.next.saturating_add(1);

@@ -1,5 +1,7 @@
 //! OpenAI's responses, as its clients speak them.
 
+use failover_provider::Dialect;
+
 mod object;
 mod parse;
 mod stream;
@@ -8,5 +10,5 @@ pub(super) use object::whole;
 pub(super) use parse::parse;
 pub(super) use stream::Events;
 
-/// Where vendor fields of this dialect are at home.
-const HOME: &str = "openai";
+/// The dialect.
+const DIALECT: Dialect = Dialect::OpenAiResponses;

@@ -1,6 +1,5 @@
 //! The response object and its items.
 
-use super::HOME;
 use crate::dialect::nesting::Nesting;
 use crate::dialect::write::json;
 use crate::dialect::{ErrorBody, Meta, carry};
@@ -246,27 +245,29 @@ impl<'a> Response<'a> {
 }
 
 /// What goes into `encrypted_content` for a proof.
-pub(super) fn encrypted(proof: &Opaque) -> Option<String> {
-    let own = proof.origin.provider.as_str() == HOME && proof.name == "encrypted_content";
+pub(super) fn encrypted(proof: &Opaque, meta: &Meta) -> Option<String> {
+    let own = carry::is_of(proof, meta.asked.as_ref()) && proof.name == "encrypted_content";
     let own = own.then(|| serde_json::from_str(proof.value.as_str()).ok()).flatten();
     own.or_else(|| carry::wrap(proof))
 }
 
-/// The item of something opaque: the vendor's own, or a reasoning item that only carries it.
-pub(super) fn opaque(opaque: &Opaque) -> Option<OutputKind> {
-    if opaque.origin.provider.as_str() == HOME && opaque.value.as_str().starts_with('{') {
+/// The item of something opaque: its own where it is from whom the client asked, else a reasoning item that only carries
+/// it.
+pub(super) fn opaque(opaque: &Opaque, meta: &Meta) -> Option<OutputKind> {
+    if carry::is_of(opaque, meta.asked.as_ref()) && opaque.value.as_str().starts_with('{') {
         return Some(OutputKind::Own(opaque.value.clone()));
     }
     let encrypted = Some(carry::wrap_item(opaque)?);
     Some(OutputKind::Reasoning { text: String::new(), encrypted })
 }
 
-fn kind(part: &Part, at: usize) -> Option<OutputKind> {
+fn kind(part: &Part, at: usize, meta: &Meta) -> Option<OutputKind> {
     match part {
         Part::Text(text) => Some(OutputKind::Message { text: text.clone() }),
-        Part::Reasoning { text, proof } => {
-            Some(OutputKind::Reasoning { text: text.clone(), encrypted: proof.as_ref().and_then(encrypted) })
-        }
+        Part::Reasoning { text, proof } => Some(OutputKind::Reasoning {
+            text: text.clone(),
+            encrypted: proof.as_ref().and_then(|proof| encrypted(proof, meta)),
+        }),
         Part::ToolCall(call) => Some(OutputKind::Call {
             call: u32::try_from(at).unwrap_or(u32::MAX),
             call_id: call.id.clone(),
@@ -274,7 +275,7 @@ fn kind(part: &Part, at: usize) -> Option<OutputKind> {
             arguments: call.arguments.clone(),
             nesting: Nesting::default(),
         }),
-        Part::Opaque(item) => opaque(item),
+        Part::Opaque(item) => opaque(item, meta),
         // Images of this dialect come from a tool of its own; results are the client's to give.
         Part::Image(_) | Part::ToolResult(_) => None,
     }
@@ -293,7 +294,7 @@ pub(super) fn item_id(kind: &OutputKind, meta: &Meta, at: usize) -> String {
 
 /// Writes a whole answer.
 pub(in crate::dialect) fn whole(reply: &ChatReply, meta: &Meta) -> Bytes {
-    let kinds = reply.parts.iter().enumerate().filter_map(|(at, part)| kind(part, at));
+    let kinds = reply.parts.iter().enumerate().filter_map(|(at, part)| kind(part, at, meta));
     let outputs: Vec<Output> = kinds
         .enumerate()
         .map(|(at, kind)| Output { id: item_id(&kind, meta, at), kind, done: true })

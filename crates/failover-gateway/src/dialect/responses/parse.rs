@@ -1,17 +1,23 @@
 //! A request for a response.
 
-use super::HOME;
-use crate::dialect::carry::{self, opaque};
+use super::DIALECT;
+use crate::dialect::carry::{self, history, parameter};
 use crate::dialect::read::{self, Kind, Open, TextOr, cut, required, typed};
 use crate::dialect::shared::{self, FunctionTool, Shaped};
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    ChatRequest, Dialect, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool, ToolCall,
-    ToolChoice, ToolResult,
+    Bound, ChatRequest, Home, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool,
+    ToolCall, ToolChoice, ToolResult,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+
+/// An item that only names one which the provider stores.
+const REFERENCE: &str = "item_reference";
+/// Parameters that have to do with what the provider stores: a template, an answer that is made without its client.
+const STORED: [&str; 2] = ["prompt", "background"];
 
 #[derive(Deserialize)]
 struct Request<'a> {
@@ -137,7 +143,7 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
         }
     }
     if !foreign.is_empty() {
-        request.opaque.extend(read::json_of(&foreign).and_then(|json| opaque(HOME, "tools", json)));
+        request.opaque.extend(read::json_of(&foreign).map(|json| parameter(DIALECT, "tools", json)));
     }
     match known.tool_choice.map(|raw| (raw, serde_json::from_str::<String>(raw.get()))) {
         None => {}
@@ -158,12 +164,13 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     request.stream = known.stream.unwrap_or_default();
     if let Some(raw) = known.text {
         request.response_format = format(raw).map_err(|bad| bad.under("text"))?;
-        request.opaque.extend(keep("text", raw));
+        request.opaque.extend(keep("text", raw).map(|own| own.translated(read::has_only(raw, &["format"]))));
     }
     if let Some(raw) = known.reasoning {
         let word = typed::<Effort>(raw.get()).map_err(|bad| bad.under("reasoning"))?.effort;
         request.effort = word.as_deref().and_then(shared::effort);
-        request.opaque.extend(keep("reasoning", raw));
+        let translated = word.is_some() == request.effort.is_some() && read::has_only(raw, &["effort"]);
+        request.opaque.extend(keep("reasoning", raw).map(|own| own.translated(translated)));
     }
     let conversation = known.conversation.and_then(|conversation| match conversation {
         TextOr::Text(id) => Some(id),
@@ -175,13 +182,26 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
         (HintKind::PreviousResponse, "previous_response_id", known.previous_response_id),
         (HintKind::User, "user", known.user),
     ];
-    for (_, name, value) in &fields {
-        let json = value.as_ref().and_then(read::json_of);
-        request.opaque.extend(json.and_then(|json| opaque(HOME, name, json)));
+    let mut bound = items.bound;
+    for (kind, name, value) in &fields {
+        let Some(json) = value.as_ref().and_then(read::json_of) else { continue };
+        if matches!(kind, HintKind::Conversation | HintKind::PreviousResponse) {
+            bound = bound.or(Some(name));
+            request.opaque.push(history(DIALECT, name, json));
+        } else {
+            request.opaque.push(parameter(DIALECT, name, json));
+        }
     }
-    request.opaque.extend(extra.into_iter().filter_map(|(name, value)| opaque(HOME, &name, value)));
+    for (name, value) in extra {
+        let Some(own) = unknown(&name, value, request.stream)? else { continue };
+        if matches!(own.home, Home::History(_)) {
+            bound = bound.or_else(|| STORED.iter().find(|stored| **stored == name).copied());
+        }
+        request.opaque.push(own);
+    }
+    request.bound = bound.map(|by| Bound::new(DIALECT, by));
     if !items.carried {
-        request.native = Some(Native::new(Dialect::OpenAiResponses, bytes.clone()).with_places(place, None));
+        request.native = Some(Native::new(DIALECT, bytes.clone()).with_places(place, None));
     }
     Ok(Inbound {
         model,
@@ -192,8 +212,26 @@ pub(in crate::dialect) fn parse(bytes: &Bytes) -> Result<Inbound, BadRequest> {
     })
 }
 
+/// A parameter that the neutral form has no words for; `None` where it says nothing.
+fn unknown(name: &str, value: Json, stream: bool) -> Result<Option<Opaque>, BadRequest> {
+    if name == "background" && value.as_str() == "true" && !stream {
+        return Err(BadRequest::new("cannot be true here: such a response is fetched from its provider")
+            .at(name)
+            .hint("leave it out, or ask for a stream"));
+    }
+    Ok(match (name, value.as_str()) {
+        (_, "null") => None,
+        // What goes without saying elsewhere.
+        ("background" | "store", "false") | ("truncation", "\"disabled\"") => {
+            Some(parameter(DIALECT, name, value).translated(true))
+        }
+        _ if STORED.contains(&name) => Some(history(DIALECT, name, value)),
+        _ => Some(parameter(DIALECT, name, value)),
+    })
+}
+
 fn keep(name: &str, raw: &RawValue) -> Option<Opaque> {
-    opaque(HOME, name, Json::parse(raw.get()).ok()?)
+    Some(parameter(DIALECT, name, Json::parse(raw.get()).ok()?))
 }
 
 fn tool(raw: &RawValue) -> Result<Option<Tool>, BadRequest> {
@@ -221,6 +259,8 @@ struct Items {
     done: Vec<Message>,
     /// Something came that another answer of ours had brought the client: the body must not be passed on as it is.
     carried: bool,
+    /// What refers to something that the provider stores.
+    bound: Option<&'static str>,
 }
 
 impl Items {
@@ -248,7 +288,7 @@ impl Items {
                     }
                 };
                 let content = required(typed::<Turn<'_>>(raw.get())?.content, "content")?;
-                let parts = content_parts(content).map_err(|bad| bad.under("content"))?;
+                let parts = self.content(content).map_err(|bad| bad.under("content"))?;
                 self.push(role, parts);
             }
             (Some("message"), None) => return Err(BadRequest::new("is missing").at("role")),
@@ -265,7 +305,7 @@ impl Items {
                 let output = typed::<Output<'_>>(raw.get())?;
                 let mut result = ToolResult::text(required(output.call_id, "call_id")?, "");
                 let said = required(output.output, "output")?;
-                result.parts = content_parts(said).map_err(|bad| bad.under("output"))?;
+                result.parts = self.content(said).map_err(|bad| bad.under("output"))?;
                 self.push(Role::Tool, vec![Part::ToolResult(result)]);
             }
             (Some("reasoning"), _) => {
@@ -273,14 +313,34 @@ impl Items {
                 self.push(Role::Assistant, vec![part]);
             }
             (Some(kind), _) => {
+                if kind == REFERENCE {
+                    self.bound = Some(REFERENCE);
+                }
                 // What the provider's own tools said and did stands where the model's turn stands.
-                self.push(Role::Assistant, keep(kind, raw).map(Part::Opaque).into_iter().collect());
+                self.push(Role::Assistant, own_item(kind, raw).map(Part::Opaque).into_iter().collect());
             }
             (None, None) => {
                 return Err(BadRequest::new("is missing").at("type").hint("give an item a type or a role"));
             }
         }
         Ok(())
+    }
+
+    fn content(&mut self, content: TextOr<Vec<&RawValue>>) -> Result<Vec<Part>, BadRequest> {
+        match content {
+            TextOr::Text(text) => Ok(vec![Part::Text(text)]),
+            TextOr::Other(parts) => parts
+                .into_iter()
+                .enumerate()
+                .map(|(at, raw)| {
+                    let part = part(raw).map_err(|bad| bad.under(&format!("[{at}]")))?;
+                    if matches!(&part, Part::Opaque(_)) && read::names_file(raw, "") {
+                        self.bound = Some("file_id");
+                    }
+                    Ok(part)
+                })
+                .collect(),
+        }
     }
 
     fn reasoning(&mut self, raw: &RawValue) -> Result<Part, BadRequest> {
@@ -295,19 +355,21 @@ impl Items {
             });
         }
         // Its origin takes it whole or not at all: summary and proof belong together.
-        required(keep("reasoning", raw), "type").map(Part::Opaque)
+        required(own_item("reasoning", raw), "type").map(Part::Opaque)
     }
 }
 
-fn content_parts(content: TextOr<Vec<&RawValue>>) -> Result<Vec<Part>, BadRequest> {
-    match content {
-        TextOr::Text(text) => Ok(vec![Part::Text(text)]),
-        TextOr::Other(parts) => parts
-            .into_iter()
-            .enumerate()
-            .map(|(at, raw)| part(raw).map_err(|bad| bad.under(&format!("[{at}]"))))
-            .collect(),
+/// An item that the neutral form has no words for. What is encrypted in it is bound to whose answer it was.
+fn own_item(kind: &str, raw: &RawValue) -> Option<Opaque> {
+    #[derive(Deserialize)]
+    struct Sealed {
+        encrypted_content: Option<IgnoredAny>,
     }
+    let sealed = kind == "reasoning"
+        || kind == REFERENCE
+        || typed::<Sealed>(raw.get()).is_ok_and(|item| item.encrypted_content.is_some());
+    let home = if sealed { history } else { parameter };
+    Some(home(DIALECT, kind, Json::parse(raw.get()).ok()?))
 }
 
 fn part(raw: &RawValue) -> Result<Part, BadRequest> {

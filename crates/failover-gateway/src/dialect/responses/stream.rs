@@ -67,10 +67,35 @@ fn put(number: &mut u64, r#type: &'static str, body: impl Serialize, out: &mut B
     *number = number.saturating_add(1);
 }
 
+/// The number of the last event among some bytes of a stream. It stands at an event's start, before what is said there.
+fn last_number(bytes: &[u8]) -> Option<u64> {
+    let name = br#""sequence_number":"#;
+    let from = memchr::memmem::rfind(bytes, name)?.checked_add(name.len())?;
+    let digits = bytes.get(from..)?.trim_ascii_start();
+    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(digits.get(..length)?).ok()?.parse().ok()
+}
+
 impl Events {
     pub(in crate::dialect) fn new(meta: Meta) -> Self {
         let id = meta.prefixed("resp_");
         Self { id, meta, begun: false, usage: None, number: 0, outputs: Vec::new() }
+    }
+
+    pub(in crate::dialect) fn adopt(&mut self, id: Option<&str>, model: Option<&str>) {
+        if let Some(id) = id {
+            id.clone_into(&mut self.id);
+        }
+        if let Some(model) = model {
+            model.clone_into(&mut self.meta.model);
+        }
+        self.begun = true;
+    }
+
+    pub(in crate::dialect) fn passed(&mut self, bytes: &[u8]) {
+        if let Some(number) = last_number(bytes) {
+            self.number = number.saturating_add(1);
+        }
     }
 
     fn response(&mut self, name: &'static str, status: Status<'_>, out: &mut BytesMut) {
@@ -99,7 +124,7 @@ impl Events {
             ReplyEvent::Reasoning(text) => self.reasoning(text, out),
             ReplyEvent::ReasoningProof(proof) => self.proof(proof, out),
             ReplyEvent::Opaque(opaque) => {
-                if let Some(kind) = object::opaque(opaque) {
+                if let Some(kind) = object::opaque(opaque, &self.meta) {
                     self.close_all(out);
                     let at = self.open(kind, out);
                     self.close(at, out);
@@ -190,7 +215,7 @@ impl Events {
     }
 
     fn proof(&mut self, proof: &Opaque, out: &mut BytesMut) {
-        let Some(carried) = object::encrypted(proof) else { return };
+        let Some(carried) = object::encrypted(proof, &self.meta) else { return };
         self.think(out);
         let Some((at, output)) = self.last() else { return };
         if let OutputKind::Reasoning { encrypted, .. } = &mut output.kind {

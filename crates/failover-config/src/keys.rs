@@ -219,7 +219,7 @@ pub struct ModelEntry {
     pub alias: Option<String>,
 }
 
-/// Time limits, in milliseconds. Absent: no such limit, unless a default is named.
+/// Time limits, in milliseconds. Absent: no such limit, except in the gateway, which has defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -227,16 +227,18 @@ pub struct Limits {
     /// The whole run, all attempts and waits together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_ms: Option<u64>,
-    /// Until the connection stands, TLS included.
+    /// Until the connection stands, TLS included. The gateway's default is 10000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_ms: Option<u64>,
-    /// From the request's end to the first byte of the answer.
+    /// From the request's end to the first byte of the answer. The gateway's default is 120000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<u64>,
-    /// From the request's end to the first content.
+    /// From the request's end to the first content: text, reasoning, or a call of a tool. Heartbeats, comments and empty
+    /// pieces are none, and an answer that is not streamed is none before its end. The gateway's default is 300000, or
+    /// `firstByteMs` where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_content_ms: Option<u64>,
-    /// Between two pieces of content; heartbeats do not count.
+    /// Between two pieces of content; heartbeats do not count. The gateway's default is 60000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
     /// Attempts in all.

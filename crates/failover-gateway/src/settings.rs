@@ -119,7 +119,11 @@ impl Settings {
 pub(crate) fn with_default_limits(config: &mut Config) {
     let limits = &mut config.agents.defaults.limits;
     limits.connect_ms.get_or_insert(10_000);
-    limits.first_byte_ms.get_or_insert(120_000);
+    let first_byte = *limits.first_byte_ms.get_or_insert(120_000);
+    // A provider may say that it is alive for as long as it likes, so this one runs whatever comes but content. Half of
+    // the ten minutes that OpenAI's and Anthropic's own clients wait by default: a model may think for long without a
+    // word, and the next one is still asked in time.
+    limits.first_content_ms.get_or_insert(first_byte.max(300_000));
     limits.idle_ms.get_or_insert(60_000);
 }
 

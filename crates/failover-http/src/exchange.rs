@@ -213,11 +213,12 @@ impl Exchange {
     }
 
     /// Reads a whole answer, after what was read of it already. White space before it, which some providers send to
-    /// keep the connection alive, does not feed the limits.
+    /// keep the connection alive, does not feed the limits. Nothing of it is content before all of it is there, so the
+    /// limit for the first content runs to its end.
     ///
     /// # Errors
     ///
-    /// As [`Exchange::next_chunk`]; and a failure where the answer is longer than [`MAX_ANSWER_BYTES`].
+    /// As [`Exchange::first_chunk`] and [`Exchange::next_chunk`]; and a failure where the answer is longer than [`MAX_ANSWER_BYTES`].
     ///
     /// # Cancel safety
     ///
@@ -226,8 +227,10 @@ impl Exchange {
         let mut read = read.into();
         loop {
             let begun = read.iter().any(|byte| !byte.is_ascii_whitespace());
-            let chunk = if begun { self.next_chunk(self.now()).await } else { self.first_chunk().await };
-            match chunk {
+            let whole = self.due(Limit::FirstContent, self.0.started);
+            let idle = if begun { self.due(Limit::Idle, self.now()) } else { None };
+            let due = whole.into_iter().chain(idle).min_by_key(|(at, _)| *at);
+            match self.chunk_until(due).await {
                 // Most answers come in one piece, which need not be copied.
                 Ok(Some(bytes)) if read.is_empty() => read = bytes,
                 Ok(Some(bytes)) => {

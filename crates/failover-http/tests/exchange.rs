@@ -137,6 +137,27 @@ async fn content_that_does_not_begin_or_stops_meets_its_own_limit() {
     assert_eq!((failure.limit, failure.status), (Some(Limit::Idle), Some(200)));
 }
 
+// spec: R-16
+#[tokio::test]
+async fn a_whole_body_that_trickles_meets_the_first_content_limit() {
+    let mut acts = vec![Act::Send(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"choices\":[".to_vec())];
+    acts.extend((0..9).flat_map(|_| [Act::Wait(SECOND), Act::Send(b" ".to_vec())]));
+    let world = World::new(Step::Raw(acts)).await;
+    let mut exchange = world.exchange(World::limits(), None);
+    world.send(&mut exchange).await.unwrap();
+    let reading = async { exchange.read_whole(Vec::new()).await.unwrap_err() };
+    let trickling = async {
+        for second in 1..=3 {
+            // What is to come by now waits; what is late waits too.
+            world.clock.until_waiting_for(START.after(second * SECOND)).await;
+            world.clock.set(START.after(second * SECOND));
+        }
+    };
+    let (failure, ()) = tokio::join!(reading, trickling);
+    assert_eq!((failure.limit, failure.status), (Some(Limit::FirstContent), Some(200)));
+    assert!(failure.body.starts_with(b"{\"choices\":["), "what came is kept");
+}
+
 // spec: P-4
 #[test_case(Step::reset(), "ECONNRESET"; "reset")]
 #[test_case(Step::close(), "ECONNRESET"; "closed without a word")]

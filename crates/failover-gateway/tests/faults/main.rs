@@ -166,6 +166,54 @@ async fn a_slow_first_token(mode: &str) {
     run.answered_by("second/two");
 }
 
+/// What a provider sends that has nothing to say, every five seconds and for long.
+fn alive(bytes: &str) -> Vec<Act> {
+    let every = Duration::from_secs(5);
+    (0..500).flat_map(|_| [Act::Wait(every), Act::Send(bytes.as_bytes().to_vec())]).collect()
+}
+
+fn alive_in_a_stream(bytes: &str) -> Step {
+    alive(bytes).into_iter().fold(words(60), |answer, act| answer.act_after(0, act)).into()
+}
+
+fn alive_in_a_document() -> Step {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{\"id\":\"x\",";
+    Step::Raw([Act::Send(head.to_vec())].into_iter().chain(alive(" ")).collect())
+}
+
+const ROLE: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+
+// spec: R-16, G-2
+#[test_case(words(60).act_after(0, Act::Stall).into(), true; "silence")]
+#[test_case(alive_in_a_stream(": ping\n\n"), true; "comments")]
+#[test_case(alive_in_a_stream(ROLE), true; "roles")]
+#[test_case(alive_in_a_document(), true; "a document that trickles")]
+#[test_case(alive_in_a_document(), false; "a document that trickles, and was asked for")]
+#[tokio::test]
+async fn a_provider_without_a_word_is_left_though_no_limit_is_set(fault: Step, stream: bool) {
+    let clock = Arc::new(ManualClock::new(failover::types::Timestamp::from_millis(1_800_000_000_000)));
+    let setup = Setup { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Setup::gateway(ROUTES) };
+    // The others are long, so that a busy machine does not meet them.
+    let world = World::with(setup.limits("firstByteMs: 290000, idleMs: 290000")).await;
+    world.first.script("one", [fault]);
+    world.second.script("two", [words(60).into()]);
+    let mut body: Value = question("off");
+    body["stream"] = json!(stream);
+    let turning = async {
+        common::until(&world.first, |log| !log.is_empty()).await;
+        while world.second.log().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            clock.advance(Duration::from_secs(5));
+        }
+    };
+    let asked = async { tokio::join!(world.post("/v1/chat/completions", &[], &body), turning).0 };
+    let answer = tokio::time::timeout(common::PATIENCE, asked).await.expect("it hangs");
+    assert_eq!((answer.status, answer.header("x-failover-served")), (200, Some("second/two")));
+    assert_eq!((world.first.count("one"), world.second.count("two")), (1, 1));
+    let (asked, next) = (world.first.log()[0].at, world.second.log()[0].at);
+    assert!(next.since(asked) >= Duration::from_mins(5), "it may think for a while: {:?}", next.since(asked));
+}
+
 // spec: G-3, G-4, P-3
 #[test_case("off", false)]
 #[test_case("buffer", true)]

@@ -9,8 +9,8 @@ use crate::plan::{
 };
 use failover_auth::{
     Availability, Choice, ConfiguredProfile, CooldownPolicy, LeftOut, OrderRequest, Outcome, Pin, ProfileSet,
-    SkipCache, UsageStats, UserPinMode, auth_aliases, availability, choose, infer_reason, merge, next_usage,
-    order, recovering,
+    SkipCache, UsageStats, UserPinMode, Window, auth_aliases, availability, choose, infer_reason, merge,
+    next_usage, order, recovering,
 };
 use failover_types::{ModelRef, ProfileId, ProviderId, SessionId, Timestamp};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -454,21 +454,28 @@ impl Health {
         }
     }
 
-    /// When the last window for `model` ends, or ended, on the profile where that is soonest; `None` where a profile
-    /// never had one. This is when the origin of a session's override is worth another look (requirement S-7).
+    /// When the last window for `model` ends, or ended, or was lifted by a success or a person, on the profile where that is
+    /// soonest; `None` where a profile never had one. This is when the origin of a session's override is worth another look
+    /// (requirement S-7). Profiles that a person paused do not count.
     pub fn free_at(&self, model: &ModelRef, now: Timestamp) -> Option<Timestamp> {
         let wanted = OrderProfiles::from(&Candidate::new(model.clone()));
         let slots = self.slots(&wanted, &Preference::default(), None, now).slots;
         let board = self.board();
         let whole = board.stats(&Subject::Provider(model.provider().clone()));
+        let ended =
+            |window: &Window| if window.until > Timestamp::ZERO { window.until } else { window.set_at };
         let end = |slot: &Slot| {
             let own = board.stats(&Subject::Profile(slot.profile.clone()));
             let windows = own.into_iter().chain(whole).flat_map(UsageStats::windows);
-            let ends =
-                windows.filter(|window| window.scope.covers(Some(model.model()))).map(|window| window.until);
-            ends.filter(|until| *until > Timestamp::ZERO).max()
+            windows.filter(|window| window.scope.covers(Some(model.model()))).map(ended).max()
         };
-        slots.iter().map(end).collect::<Option<Vec<_>>>()?.into_iter().min()
+        slots
+            .iter()
+            .filter(|slot| slot.standing != Standing::Paused)
+            .map(end)
+            .collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .min()
     }
 
     /// An attempt with the profile has ended in a way that blames nobody: at least it is no stranger any more.

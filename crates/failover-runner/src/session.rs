@@ -22,6 +22,8 @@ pub struct SessionRun {
     /// The longest that one attempt can last: then its claim counts as a dead run's.
     lease: Duration,
     claim: Option<Claim>,
+    /// When the run went on to its first fallback.
+    left: Option<Timestamp>,
 }
 
 /// How long a claim counts as alive where attempts have no limit of their own.
@@ -62,6 +64,7 @@ impl SessionRun {
             persistence: Persistence::Sticky,
             lease: LONG_ATTEMPT,
             claim: None,
+            left: None,
         }
     }
 
@@ -97,10 +100,12 @@ impl SessionRun {
     }
 
     /// The claim of a fallback that is about to be tried (requirement S-2).
-    pub fn claiming(&self, step: &ClaimStep, now: Timestamp) -> Claim {
+    pub fn claiming(&mut self, step: &ClaimStep, now: Timestamp) -> Claim {
+        let left = *self.left.get_or_insert(now);
         let reason = step.reason.unwrap_or(FailoverReason::Unclassified);
         let origin = self.selected(&step.primary);
         Claim::new(self.ticket.clone(), step.model.clone(), origin, reason, now, self.lease)
+            .with_left(left)
             .with_profile(step.profile.clone(), self.preference.compactions)
     }
 
@@ -128,14 +133,14 @@ impl SessionRun {
     pub fn settle(&self, entry: &SessionEntry, step: &SettleStep, now: Timestamp) -> Option<SessionEntry> {
         let selected = self.selected(&step.primary);
         let reason = step.reason.unwrap_or(FailoverReason::Unclassified);
-        let ticket = &self.ticket;
+        let (ticket, left) = (&self.ticket, self.left.unwrap_or(now));
         let moved = match (self.persistence, &self.claim) {
-            (Persistence::Sticky, Some(claim)) if claim.model == step.model => settle(entry, claim, now),
+            (Persistence::Sticky, Some(claim)) if claim.model == step.model => settle(entry, claim),
             (Persistence::Sticky, _) if step.model == selected => settle_origin(entry, ticket, &step.model),
-            (Persistence::TurnLocal, _) => note_turn(entry, ticket, &selected, &step.model, reason, now),
+            (Persistence::TurnLocal, _) => note_turn(entry, ticket, &selected, &step.model, reason, left),
             // Served without a claim: a store too slow, or too many runs at once. The turn is all there is to note.
             (Persistence::Sticky, _) if step.fallback => {
-                note_turn(entry, ticket, &selected, &step.model, reason, now)
+                note_turn(entry, ticket, &selected, &step.model, reason, left)
             }
             (Persistence::Sticky, _) => None,
         };

@@ -41,6 +41,8 @@ pub struct Claim {
     pub reason: FailoverReason,
     /// When the attempt begins.
     pub at: Timestamp,
+    /// When the run left what had been selected: at its first fallback. What becomes of that model later is news.
+    pub left: Timestamp,
     /// After that the run counts as dead and [`recover`] may roll the claim back.
     pub until: Timestamp,
 }
@@ -56,7 +58,14 @@ impl Claim {
         lease: Duration,
     ) -> Self {
         let until = at.after(lease);
-        Self { ticket, model, profile: None, compaction_count: 0, origin, reason, at, until }
+        Self { ticket, model, profile: None, compaction_count: 0, origin, reason, at, left: at, until }
+    }
+
+    /// Says that the run had left what was selected before this attempt began: another fallback came first.
+    #[must_use]
+    pub fn with_left(mut self, left: Timestamp) -> Self {
+        self.left = left.min(self.at);
+        self
     }
 
     /// Pins a profile along with the model.
@@ -152,19 +161,20 @@ pub fn roll_back(entry: &SessionEntry, claim: &Claim) -> Rollback {
     }
 }
 
-/// The attempt answered: its override is proven and stays for later turns.
+/// The attempt answered: its override is proven and stays for later turns. The session counts as on a fallback since the
+/// run left what was selected, however long the answer took.
 ///
 /// `None` where the claim does not stand any more: a person chose, the session was reset, or the claim was recovered.
 /// The answer is good all the same, it only moves nothing. (Where a foreign writer chose, the trace of the claim is
 /// cleared.)
-pub fn settle(entry: &SessionEntry, claim: &Claim, now: Timestamp) -> Option<SessionEntry> {
+pub fn settle(entry: &SessionEntry, claim: &Claim) -> Option<SessionEntry> {
     let mut state = State::of(entry);
     let Some(at) = state.book.claims.iter().position(|marker| claim.is(marker)) else {
         return claim.is_left_behind(entry).then(|| state.write()).flatten();
     };
     // Older claims lie below what is settled now: their fields were overwritten already.
     let marker = state.book.claims.drain(..=at).next_back()?;
-    state.served_by(&marker.model, &marker.origin, marker.reason, now, false);
+    state.served_by(&marker.model, &marker.origin, marker.reason, claim.left, false);
     state.settled.model = marker.group();
     if let Some(pin) = &marker.pin {
         state.settled.pin = pin.group();
@@ -199,14 +209,15 @@ pub fn settle_origin(entry: &SessionEntry, ticket: &Ticket, answered: &ModelRef)
 }
 
 /// A turn under the policy `turn_local` was answered: no selection field is written, only the notices are kept. (An
-/// override that an earlier policy left behind is cleared once the selected model answers.)
+/// override that an earlier policy left behind is cleared once the selected model answers.) `left` is when the run left
+/// what is selected.
 pub fn note_turn(
     entry: &SessionEntry,
     ticket: &Ticket,
     selected: &ModelRef,
     served: &ModelRef,
     reason: FailoverReason,
-    now: Timestamp,
+    left: Timestamp,
 ) -> Option<SessionEntry> {
     if served == selected {
         return settle_origin(entry, ticket, served);
@@ -215,7 +226,7 @@ pub fn note_turn(
     if state.book.epoch != ticket.epoch || state.settled.model.selection().is_a_choice() {
         return None;
     }
-    state.served_by(served, selected, reason, now, true);
+    state.served_by(served, selected, reason, left, true);
     state.write()
 }
 

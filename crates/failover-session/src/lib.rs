@@ -41,7 +41,7 @@
 //! assert_eq!(roll_back(&claimed, &claim).into_entry(), Some(entry));
 //!
 //! // It answers.
-//! let settled = settle(&claimed, &claim, now).ok_or("the claim does not stand any more")?;
+//! let settled = settle(&claimed, &claim).ok_or("the claim does not stand any more")?;
 //! let (told, notices) = take_notices(&settled).ok_or("told already")?;
 //! assert_eq!(notices[0].to_string(), "↪️ Model Fallback: acme/large (selected openai/gpt-5; overloaded)");
 //! assert!(matches!(told.selection(), StoredSelection::Auto { .. }));

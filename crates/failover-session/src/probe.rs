@@ -41,7 +41,7 @@ fn due(state: &State<'_>, window_end: Option<Timestamp>, policy: &ProbePolicy) -
 
 /// When the origin is due: when its window ends, at the latest every 5 min; `None` where no override is settled.
 ///
-/// `window_end` is the end of the origin's own cooldown, where it has one.
+/// `window_end` is the end of the origin's own cooldown, where it has one: when it ends, or when it was lifted.
 pub fn next_probe(
     entry: &SessionEntry,
     window_end: Option<Timestamp>,

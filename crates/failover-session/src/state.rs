@@ -70,7 +70,7 @@ impl<'a> State<'a> {
         fallback: &ModelRef,
         selected: &ModelRef,
         reason: FailoverReason,
-        now: Timestamp,
+        since: Timestamp,
         turn_local: bool,
     ) {
         if let Some(episode) = &mut self.book.episode {
@@ -83,7 +83,7 @@ impl<'a> State<'a> {
             let kind = NoticeKind::Fallback { reason };
             self.notify(Notice { serial, primary: selected.clone(), fallback: fallback.clone(), kind });
         }
-        self.book.episode = Some(Episode { serial, fallback, selected, reason, since: now, turn_local });
+        self.book.episode = Some(Episode { serial, fallback, selected, reason, since, turn_local });
     }
 
     /// Ends an episode, with a notice.

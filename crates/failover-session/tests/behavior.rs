@@ -32,8 +32,8 @@ fn chosen(entry: &SessionEntry, text: &str) -> SessionEntry {
 /// A session that a run moved onto `b/m2` at `at(10)`.
 fn on_fallback() -> SessionEntry {
     let fresh = SessionEntry::new();
-    let claim = claim(&run(&fresh, "first"), "b/m2", at(9));
-    settle(&apply_fallback(&fresh, &claim).unwrap(), &claim, at(10)).unwrap()
+    let claim = claim(&run(&fresh, "first"), "b/m2", at(10));
+    settle(&apply_fallback(&fresh, &claim).unwrap(), &claim).unwrap()
 }
 
 fn texts(entry: &SessionEntry) -> Vec<String> {
@@ -91,7 +91,7 @@ fn a_fallback_that_another_run_proved_meanwhile_stays() {
     let fresh = SessionEntry::new();
     let (one, two) = (claim(&run(&fresh, "one"), "b/m2", at(0)), claim(&run(&fresh, "two"), "b/m2", at(1)));
     let both = apply_fallback(&apply_fallback(&fresh, &one).unwrap(), &two).unwrap();
-    let proven = settle(&both, &one, at(2)).unwrap();
+    let proven = settle(&both, &one).unwrap();
     let after = roll_back(&proven, &two).into_entry().unwrap();
     assert_eq!((after.selection(), after.claims()), (auto("b/m2"), &[][..]));
 }
@@ -102,9 +102,9 @@ fn an_older_claim_does_not_come_back_over_a_newer_success() {
     let fresh = SessionEntry::new();
     let (one, two) = (claim(&run(&fresh, "one"), "b/m2", at(0)), claim(&run(&fresh, "two"), "c/m3", at(1)));
     let both = apply_fallback(&apply_fallback(&fresh, &one).unwrap(), &two).unwrap();
-    let proven = settle(&both, &two, at(2)).unwrap();
+    let proven = settle(&both, &two).unwrap();
     assert_eq!(proven.selection(), auto("c/m3"));
-    assert_eq!(settle(&proven, &one, at(3)), None, "its override had been overwritten before");
+    assert_eq!(settle(&proven, &one), None, "its override had been overwritten before");
     assert_eq!(roll_back(&proven, &one), Rollback::Nothing);
 }
 
@@ -145,7 +145,7 @@ fn a_run_that_began_before_a_reset_or_a_choice_writes_nothing_after_it() {
     let back_on_default = select_default(&chosen(&fresh, "u/x"), &model("a/m1"), at(4));
     for newer in [after_reset, back_on_default] {
         assert_eq!(apply_fallback(&newer, &late), None);
-        assert_eq!(settle(&newer, &late, at(6)), None);
+        assert_eq!(settle(&newer, &late), None);
         assert_eq!(roll_back(&newer, &late), Rollback::Nothing);
         assert_eq!(pin_auto(&newer, &ticket, &ProfileId::new("a:x").unwrap(), 0), None);
         assert_eq!(
@@ -201,7 +201,7 @@ fn the_groups_are_restored_each_on_its_own() {
     let after = roll_back(&entry(&theirs), &claim).into_entry().unwrap();
     assert_eq!(after.selection(), StoredSelection::Nothing);
     assert_eq!(after.pin().unwrap().profile.as_str(), "b:mine");
-    let proven = settle(&entry(&theirs), &claim, at(1)).unwrap();
+    let proven = settle(&entry(&theirs), &claim).unwrap();
     assert_eq!((proven.selection(), proven.pin().unwrap().profile.as_str()), (auto("b/m2"), "b:mine"));
     let back = settle_origin(&proven, &run(&proven, "p"), &model("a/m1")).unwrap();
     assert_eq!((back.selection(), back.is_pinned_by_a_person()), (StoredSelection::Nothing, true));
@@ -232,7 +232,7 @@ fn the_claim_of_a_dead_run_is_rolled_back_when_its_lease_is_over() {
     assert_eq!(recover(&crashed, |marker| marker.run.as_str() == "crashed"), Some(before.clone()));
     assert_eq!(recover(&before, |_| true), None);
     // The run was not dead, only late: its answer moves nothing any more.
-    assert_eq!(settle(&before, &claim, at(601)), None);
+    assert_eq!(settle(&before, &claim), None);
 }
 
 // spec: S-6
@@ -264,6 +264,17 @@ fn the_origin_is_due_when_its_window_ends_at_the_latest_every_five_minutes() {
     );
     assert_eq!(next_probe(&SessionEntry::new(), Some(at(5)), &POLICY()), None, "nothing to go back to");
     assert_eq!(next_probe(&chosen(&session, "u/x"), None, &POLICY()), None);
+}
+
+// spec: S-7
+#[test]
+fn what_became_of_the_origin_while_the_fallbacks_were_asked_is_news() {
+    let fresh = SessionEntry::new();
+    // The first fallback hung from 10 to 100, and the second took until 200.
+    let claim = claim(&run(&fresh, "slow"), "b/m2", at(100)).with_left(at(10));
+    let session = settle(&apply_fallback(&fresh, &claim).unwrap(), &claim).unwrap();
+    assert_eq!(next_probe(&session, Some(at(41)), &POLICY()), Some(at(41)));
+    assert_eq!(next_probe(&session, None, &POLICY()), Some(at(310)));
 }
 
 // spec: S-7
@@ -308,7 +319,7 @@ fn an_answer_of_the_origin_clears_only_the_override_that_its_run_knew() {
     assert_eq!((back.selection(), back.pin()), (StoredSelection::Nothing, None));
     assert_eq!(settle_origin(&back, &probe, &model("a/m1")), None, "a second probe that succeeded as well");
     let again = claim(&run(&back, "again"), "b/m2", at(400));
-    let fell_again = settle(&apply_fallback(&back, &again).unwrap(), &again, at(401)).unwrap();
+    let fell_again = settle(&apply_fallback(&back, &again).unwrap(), &again).unwrap();
     assert_eq!(settle_origin(&fell_again, &probe, &model("a/m1")), None, "a late probe of the time before");
 }
 
@@ -356,7 +367,7 @@ fn a_heartbeat_clears_an_override_whose_origin_is_not_the_default_any_more() {
     let claimed = apply_fallback(&session, &in_flight).unwrap();
     let cleared = clear_stale_origin(&claimed, &model("n/new")).unwrap();
     assert_eq!((cleared.selection(), cleared.claims().len()), (StoredSelection::Nothing, 0));
-    assert_eq!(settle(&cleared, &in_flight, at(21)), None, "the run in flight does not bring it back");
+    assert_eq!(settle(&cleared, &in_flight), None, "the run in flight does not bring it back");
     let choice = chosen(&session, "u/x");
     assert_eq!(clear_stale_origin(&choice, &model("n/new")), None);
 }
@@ -368,7 +379,7 @@ fn only_people_leave_a_pending_switch() {
     let ticket = run(&fresh, "r");
     let claim = claim(&ticket, "b/m2", at(0));
     let claimed = apply_fallback(&fresh, &claim).unwrap();
-    let settled = settle(&claimed, &claim, at(1)).unwrap();
+    let settled = settle(&claimed, &claim).unwrap();
     let probing = start_probe(&settled, None, &POLICY(), at(999)).unwrap();
     let systems = [
         recover(&claimed, |_| true).unwrap(),
@@ -431,7 +442,7 @@ fn one_notice_each_way_and_none_in_between() {
     assert_eq!(take_notices(&told), None, "whoever comes second has nothing to say");
     // From one fallback to another, and after a restart: silence.
     let further = claim(&run(&told, "further"), "c/m3", at(20));
-    let further = settle(&apply_fallback(&told, &further).unwrap(), &further, at(21)).unwrap();
+    let further = settle(&apply_fallback(&told, &further).unwrap(), &further).unwrap();
     let further = restarted(&further);
     assert_eq!(take_notices(&further), None);
     let back = settle_origin(&further, &run(&further, "probe"), &model("a/m1")).unwrap();
@@ -444,7 +455,7 @@ fn two_runs_that_prove_a_fallback_announce_it_once() {
     let fresh = SessionEntry::new();
     let (one, two) = (claim(&run(&fresh, "one"), "b/m2", at(0)), claim(&run(&fresh, "two"), "c/m3", at(1)));
     let both = apply_fallback(&apply_fallback(&fresh, &one).unwrap(), &two).unwrap();
-    let proven = settle(&settle(&both, &one, at(2)).unwrap(), &two, at(3)).unwrap();
+    let proven = settle(&settle(&both, &one).unwrap(), &two).unwrap();
     assert_eq!(texts(&proven), [MOVED]);
 }
 
@@ -468,7 +479,7 @@ fn a_writer_that_knows_only_the_fields_ends_an_episode_too() {
     assert_eq!((shown.reason, shown.since, shown.answering), (None, None, None));
     let cleared = entry(&format!(r#"{{"failover":{book}}}"#));
     let claim = claim(&run(&cleared, "r"), "b/m2", at(20));
-    let again = settle(&apply_fallback(&cleared, &claim).unwrap(), &claim, at(21)).unwrap();
+    let again = settle(&apply_fallback(&cleared, &claim).unwrap(), &claim).unwrap();
     assert_eq!(texts(&again), [MOVED], "a second move, a second notice");
 }
 

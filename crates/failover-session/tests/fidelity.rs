@@ -60,7 +60,7 @@ proptest! {
         let ticket = run(&before, "r");
         let claim = claim(&ticket, "b/m2", at(0));
         let claimed = restarted(&apply_fallback(&before, &claim).unwrap());
-        let settled = restarted(&settle(&claimed, &claim, at(1)).unwrap());
+        let settled = restarted(&settle(&claimed, &claim).unwrap());
         let probing = start_probe(&settled, None, &failover_session::ProbePolicy::default(), at(999)).unwrap();
         let back = settle_origin(&probing, &run(&probing, "p"), &model("a/m1")).unwrap();
         let chosen = select_user(&settled, &"u/x".parse().unwrap(), at(2));

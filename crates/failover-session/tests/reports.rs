@@ -31,7 +31,7 @@ fn a_reconciliation_never_throws_a_fallback_back() {
             }
             session = match moment {
                 1 => apply_fallback(&session, &claim).unwrap(),
-                2 => settle(&session, &claim, at(1)).unwrap(),
+                2 => settle(&session, &claim).unwrap(),
                 3 => take_notices(&session).unwrap().0,
                 _ => session,
             };
@@ -48,7 +48,7 @@ fn a_sticky_fallback_is_left_again() {
     // Report: a temporary fallback is stored as the session's model and stays for days, restarts included.
     let fresh = SessionEntry::new();
     let first = claim(&run(&fresh, "1"), "b/m2", at(0));
-    let mut session = settle(&apply_fallback(&fresh, &first).unwrap(), &first, at(0)).unwrap();
+    let mut session = settle(&apply_fallback(&fresh, &first).unwrap(), &first).unwrap();
     let mut notices = Vec::new();
     let mut probes = Vec::new();
     for minute in 1..=20 {
@@ -129,7 +129,7 @@ fn what_is_announced_is_what_is_sent() {
     );
     let claim = claim(&run(&fresh, "r"), "b/gpt-y", at(0));
     let during = apply_fallback(&fresh, &claim).unwrap();
-    let told = settle(&during, &claim, at(1)).unwrap();
+    let told = settle(&during, &claim).unwrap();
     for seen in [&during, &told] {
         assert_eq!(seen.selection().model(), Some(&claim.model));
         assert_eq!(seen.pin().map(|pin| pin.profile), claim.profile);

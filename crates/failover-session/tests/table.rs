@@ -178,7 +178,7 @@ async fn many_runs_at_once_lose_nothing_and_announce_once() {
             let fails = n % 3 == 0;
             sessions
                 .update(&key, |entry| {
-                    if fails { roll_back(entry, &claim).into_entry() } else { settle(entry, &claim, at(1)) }
+                    if fails { roll_back(entry, &claim).into_entry() } else { settle(entry, &claim) }
                 })
                 .await
                 .unwrap();
@@ -257,7 +257,7 @@ async fn turn(sessions: &Sessions, fails: bool) {
     sessions.update(&key, |entry| apply_fallback(entry, &claim)).await.unwrap();
     tokio::task::yield_now().await;
     let end = |entry: &SessionEntry| {
-        if fails { roll_back(entry, &claim).into_entry() } else { settle(entry, &claim, at(1)) }
+        if fails { roll_back(entry, &claim).into_entry() } else { settle(entry, &claim) }
     };
     sessions.update(&key, end).await.unwrap();
 }

@@ -16,8 +16,10 @@ use failover_provider::{AttemptFailure, ChatRequest, LimitProbe, ProviderAdapter
 use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
 use failover_runner::session::{SessionRun, select};
-use failover_runner::{Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock};
-use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError};
+use failover_runner::{
+    Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock,
+};
+use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, StoredSelection};
 use failover_store::{KeyValue, MemoryStore};
 use failover_types::{
     AgentId, Clock, ModelRef, ModelSelector, ProfileId, ProviderId, RunId, SessionId, Timestamp,
@@ -578,6 +580,7 @@ impl Engine {
         let Ok(entry) = self.sessions.get(&key).await else { return Ok((configured?, None)) };
         let (entry, now) = (entry.unwrap_or_default(), self.clock.now());
         let entry = SessionRun::recovered(&entry, now).unwrap_or(entry);
+        self.look_at_origin(&entry).await;
         let free_at = |model: &ModelRef| self.runner.health().free_at(model, now);
         let policy = ProbePolicy::default();
         let (selection, probe) = select(&entry, configured.as_ref().ok(), free_at, &policy, now);
@@ -665,7 +668,17 @@ impl Engine {
         now: Timestamp,
     ) -> Result<(Option<Selection>, StoredSession), SessionsError> {
         let session = StoredSession::open(self.sessions.clone(), key, run, self.user_pin, now).await?;
+        self.look_at_origin(session.entry()).await;
         session.select(configured, self.runner.health(), &ProbePolicy::default(), now).await
+    }
+}
+
+impl Engine {
+    /// Another process may know that what the session's override stands in for is well again (requirements S-7, K-3).
+    async fn look_at_origin(&self, entry: &SessionEntry) {
+        if let StoredSelection::Auto { origin: Some(origin), .. } = entry.settled_selection() {
+            self.runner.look_at(&origin).await;
+        }
     }
 }
 

@@ -177,11 +177,13 @@ fn alive_in_a_stream(bytes: &str) -> Step {
 }
 
 fn alive_in_a_document() -> Step {
-    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{\"id\":\"x\",";
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{\"id\":\"x\",";
     Step::Raw([Act::Send(head.to_vec())].into_iter().chain(alive(" ")).collect())
 }
 
-const ROLE: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
+const ROLE: &str =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
 
 // spec: R-16, G-2
 #[test_case(words(60).act_after(0, Act::Stall).into(), true; "silence")]
@@ -336,44 +338,50 @@ async fn a_cut_and_a_fallback_that_refuses_to_go_on() {
 }
 
 // spec, S-7
-#[test_case("off", None)]
-#[test_case("buffer", None)]
-#[test_case("off", Some("s1"); "in a session")]
+#[test_case("off", None, false)]
+#[test_case("buffer", None, false)]
+#[test_case("off", Some("s1"), false; "in a session")]
+#[test_case("off", Some("s1"), true; "in a session, among others without one")]
 #[tokio::test]
-async fn a_primary_that_is_down_for_a_minute(mode: &str, session: Option<&str>) {
+async fn a_primary_that_is_down_for_a_minute(mode: &str, session: Option<&str>, others: bool) {
     let clock = Arc::new(ManualClock::new(failover::types::Timestamp::from_millis(1_800_000_000_000)));
     let setup = Setup { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Setup::gateway(ROUTES) };
     let world = World::with(setup).await;
     world.second.script("two", [Step::text("I am two")]);
     world.first.script("one", [Step::json(503, CRASHED)]);
-    let headers: Vec<(&str, &str)> = session.map(|id| ("x-failover-session", id)).into_iter().collect();
+    let session: Vec<(&str, &str)> = session.map(|id| ("x-failover-session", id)).into_iter().collect();
     let mut body: Value = question(mode);
     body["stream"] = json!(true);
-    let ask = async || {
-        let asked = world.post("/v1/chat/completions", &headers, &body);
+    let ask = async |headers: &[(&str, &str)]| {
+        let asked = world.post("/v1/chat/completions", headers, &body);
         let answer = turning(&clock, asked).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert!(Streamed::read(&answer).is_complete());
         answer.header("x-failover-served").unwrap().to_owned()
     };
     for _ in 0..60 {
-        assert_eq!(ask().await, "second/two");
+        assert_eq!(ask(&session).await, "second/two");
+        if others {
+            assert_eq!(ask(&[]).await, "second/two");
+        }
         clock.advance(Duration::from_secs(1));
     }
     let down = world.first.count("one");
     assert!(down <= 6, "{down} calls to a primary that is down");
     world.first.script("one", [Step::text("I am one")]);
-    let mut back = None;
-    // A session looks at its origin every five minutes at the latest; a single question goes by the window.
-    let most = if session.is_some() { 300 } else { 31 };
-    for second in 0..=most {
-        if ask().await == "first/one" {
+    let (mut back, mut proven) = (None, None);
+    for second in 0..=30 {
+        if others && proven.is_none() && ask(&[]).await == "first/one" {
+            proven = Some(second);
+        }
+        if ask(&session).await == "first/one" {
             back = Some(second);
             break;
         }
         clock.advance(Duration::from_secs(1));
     }
-    assert!(back.is_some(), "not back after {most} s");
+    assert!(back.is_some(), "not back after 30 s");
+    assert!(!others || back == proven, "known to be well after {proven:?} s, and used after {back:?} s");
 }
 
 /// Lets the manual clock go on where the request waits for it: retries in place have a little random wait.

@@ -9,7 +9,7 @@ use crate::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec, SpecError};
 use failover_auth::CooldownPolicy;
 use failover_classify::{AsSignal, Classifier, Signal, Verdict};
 use failover_store::KeyValue;
-use failover_types::{AgentId, Clock, IdError, RunId};
+use failover_types::{AgentId, Clock, IdError, ModelRef, RunId};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -174,6 +174,24 @@ impl Runner {
         if let Some(books) = &self.0.books {
             Arc::clone(books).read(self.0.health.subjects()).await;
         }
+    }
+
+    /// Reads what the store knows of those who serve `model`, where that was long ago: another process may know better. Holds
+    /// nobody up for longer than other bookkeeping may.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe.
+    pub async fn look_at(&self, model: &ModelRef) {
+        let inner = &*self.0;
+        let Some(books) = &inner.books else { return };
+        let stale = books.stale(model);
+        if stale.is_empty() {
+            return;
+        }
+        let patience =
+            Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), inner.policy.bookkeeping());
+        patience.within(Box::pin(Arc::clone(books).read(stale)), |()| None).await;
     }
 
     /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.

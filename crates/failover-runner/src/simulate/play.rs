@@ -82,7 +82,7 @@ impl World for Stage {
     }
 
     fn claim(&mut self, run: &RunSpec, step: &ClaimStep, now: Timestamp) -> ClaimAnswer {
-        let Some((session, hold)) = run.session.as_ref().zip(self.runs.get(&run.run)) else {
+        let Some((session, hold)) = run.session.as_ref().zip(self.runs.get_mut(&run.run)) else {
             return ClaimAnswer::TurnLocal;
         };
         let claim = hold.claiming(step, now);

@@ -1,6 +1,5 @@
 //! The rules under test, and broken ones that the checks must find.
 
-use crate::world::NOW;
 use failover_session::{
     Claim, SessionEntry, Ticket, apply_fallback, is_owned, recover, roll_back, settle, settle_origin, ticket,
 };
@@ -26,7 +25,7 @@ impl Rules {
         Self {
             apply: apply_fallback,
             roll_back: |entry, claim, _| roll_back(entry, claim).into_entry(),
-            settle: |entry, claim| settle(entry, claim, NOW),
+            settle,
             settle_origin,
             recover: |entry, dead| recover(entry, |marker| dead.contains(&marker.run)),
             needs_seen: false,
@@ -103,7 +102,7 @@ impl Rules {
     pub(crate) const fn every_success_is_announced() -> Self {
         let mut rules = Self::real();
         rules.settle = |entry, claim| {
-            let next = settle(entry, claim, NOW)?;
+            let next = settle(entry, claim)?;
             let told = next.notices().len() > entry.notices().len();
             Some(if told { next } else { edit(&next, |fields| announce(fields, claim)) })
         };

@@ -1,6 +1,7 @@
 //! Which model a turn begins with, and what `explain` says of it.
 
 use crate::common::{CONFIG, Scripted, T0, engine, turn};
+use failover::Turn;
 use failover::chain::{FallbacksKind, SelectionSource};
 use failover::provider::{ChatRequest, Image, ImageSource, Json, Part, ResponseFormat, Tool};
 use failover::runner::Fate;
@@ -53,6 +54,23 @@ async fn an_override_stays_until_its_origin_is_due_and_goes_when_it_answers() {
     assert_eq!(ask().await, "anthropic/a");
     assert_eq!(ask().await, "anthropic/a");
     assert_eq!(fallback.calls(), served);
+}
+
+// spec: S-7
+#[tokio::test]
+async fn a_session_returns_once_anybody_has_found_its_origin_well() {
+    let World { clock, engine, primary, .. } = world().await;
+    let ask = async || engine.chat(&turn("s")).await.unwrap().model.to_string();
+    let ask_alone =
+        async || engine.chat(&Turn::new(ChatRequest::prompt("hi"))).await.unwrap().model.to_string();
+    assert_eq!(ask().await, "openai/b");
+    clock.advance(Duration::from_secs(31));
+    assert_eq!(ask_alone().await, "openai/b", "the window is a minute now");
+    assert_eq!(ask().await, "openai/b");
+    primary.down.store(false, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(31));
+    assert_eq!(ask_alone().await, "anthropic/a", "one that may look before the window ends");
+    assert_eq!(ask().await, "anthropic/a");
 }
 
 // spec: S-2, H-7

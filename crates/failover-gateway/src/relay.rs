@@ -11,7 +11,7 @@ use bytes::Bytes;
 use failover::provider::{
     AttemptFailure, ChatReply, NativeFrame, Part, Reply, ReplyEvent, ReplyStream, ToolCallDelta,
 };
-use failover::types::{Clock, FailoverReason, ModelRef, ProfileId, Timestamp};
+use failover::types::{Clock, FailoverReason, ModelRef, Timestamp};
 use failover_http::Timer;
 use futures_core::Stream;
 use http::StatusCode;
@@ -56,19 +56,12 @@ pub(crate) fn events_of(reply: ChatReply) -> VecDeque<Piece> {
     events.into_iter().map(Piece::Event).collect()
 }
 
-/// Who answers, and since when.
-#[derive(Clone, Debug)]
-pub(crate) struct Served {
-    pub(crate) model: ModelRef,
-    pub(crate) profile: ProfileId,
-    pub(crate) since: Timestamp,
-}
-
 /// An answer as it is being passed on.
 pub(crate) struct Relay {
     state: Arc<State>,
     record: Box<Record>,
-    served: Served,
+    /// Who answers.
+    served: ModelRef,
     renderer: StreamRenderer,
     /// What is there already.
     ahead: VecDeque<Piece>,
@@ -128,7 +121,7 @@ impl Relay {
     pub(crate) fn new(
         state: Arc<State>,
         record: Box<Record>,
-        served: Served,
+        served: ModelRef,
         mut renderer: StreamRenderer,
         kept: Kept,
         continuation: Option<Box<Continuation>>,
@@ -258,10 +251,11 @@ impl Relay {
     /// The answer broke off: another model goes on with it, or the client is told.
     fn broke_off(&mut self, failure: &AttemptFailure) {
         self.stream = None;
-        let Served { model, profile, since } = &self.served;
+        let model = &self.served;
+        // It is held against its giver by who watches the stream.
         let reason = match self.broken {
             Some(reason) => reason,
-            None => self.state.engine.runner().broke_off(model, profile, *since, failure).reason,
+            None => self.state.engine.runner().judge(model, failure).reason,
         };
         if let Some(continuation) = self.continuation.take() {
             if let Some(going) = continuation.go_on(failure) {

@@ -1,14 +1,15 @@
 //! What is done about a stream that breaks off: it is held back until it is complete, or another model goes on with it.
 
 use crate::gateway::State;
-use crate::relay::{Piece, Served, events_of};
+use crate::relay::{Piece, events_of};
 use bytes::Bytes;
 use failover::provider::{
     AttemptFailure, ChatRequest, Dialect, Message, NativeFrame, Part, Progress, Reply, ReplyEvent, ReplyHead,
     ReplyStream, Role,
 };
+use failover::runner::Watcher;
 use failover::runner::plan::Visit;
-use failover::types::{BoxFuture, Clock, ProviderId};
+use failover::types::{BoxFuture, ModelRef, ProviderId};
 use failover::{Route, Turn};
 use futures_util::StreamExt;
 use std::collections::VecDeque;
@@ -72,6 +73,12 @@ impl Kept {
         }
         Ok(kept)
     }
+
+    /// Holds what is yet to come against who gives it, should it break off.
+    pub(crate) fn watched_by(mut self, watcher: Watcher) -> Self {
+        self.tail = self.tail.map(|tail| watcher.over(tail));
+        self
+    }
 }
 
 /// A frame that is kept: as a slice it would keep the buffer that it was read into, which is many times as long.
@@ -96,7 +103,6 @@ fn size(piece: &Piece) -> usize {
 /// What is needed to go on with an answer that breaks off.
 pub(crate) struct Continuation {
     state: Arc<State>,
-    clock: Arc<dyn Clock>,
     route: Arc<Route>,
     request: ChatRequest,
     /// The provider that the client asked.
@@ -112,7 +118,7 @@ pub(crate) struct Going {
 /// Another model goes on.
 pub(crate) struct GoneOn {
     pub(crate) reply: Reply,
-    pub(crate) served: Served,
+    pub(crate) served: ModelRef,
     pub(crate) trail: Vec<Visit>,
     pub(crate) attempts: u32,
 }
@@ -131,18 +137,17 @@ impl Going {
 impl Continuation {
     pub(crate) fn new(
         state: Arc<State>,
-        clock: Arc<dyn Clock>,
         route: Arc<Route>,
         request: ChatRequest,
         asked: Option<ProviderId>,
     ) -> Self {
-        Self { state, clock, route, request, asked }
+        Self { state, route, request, asked }
     }
 
     /// Asks the models that are known to take a begun answer to go on with what had come. `None` where that cannot be
     /// gone on with: it is more than text, or more than is remembered.
     pub(crate) fn go_on(self: Box<Self>, failure: &AttemptFailure) -> Option<Going> {
-        let Self { state, clock, route, mut request, asked } = *self;
+        let Self { state, route, mut request, asked } = *self;
         let begun = failure.incomplete.as_ref().filter(|begun| !begun.truncated)?;
         let only_text = begun.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::Reasoning { .. }));
         let text = begun.text();
@@ -160,8 +165,8 @@ impl Continuation {
             turn.asked = asked;
             let answer = state.engine.chat(&turn).await.ok()?;
             let (attempts, _) = crate::failure::summary(&answer.trail);
-            let served = Served { model: answer.model, profile: answer.profile, since: clock.now() };
-            let reply = if spaced { unspaced(answer.value, served.model.provider()) } else { answer.value };
+            let served = answer.model;
+            let reply = if spaced { unspaced(answer.value, served.provider()) } else { answer.value };
             Some(GoneOn { reply, served, trail: answer.trail, attempts })
         };
         Some(Going { run: Box::pin(run), failure: failure.clone() })

@@ -19,5 +19,5 @@ pub use explain::{Explained, Explanation, Fate, explain};
 pub use driver::{
     Adapters, Answer, Attempt, Cause, Classify, ClassifyWith, CredentialSource, FailureWatch,
     FallbackSummaryError, Run, RunError, RunFailure, RunSession, Runner, RunnerBuilder, StoredSession,
-    SystemClock, run, usage_key,
+    SystemClock, Watcher, run, usage_key,
 };

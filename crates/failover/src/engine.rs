@@ -17,7 +17,7 @@ use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
 use failover_runner::session::{SessionRun, select};
 use failover_runner::{
-    Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock,
+    Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock, Watcher,
 };
 use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, StoredSelection};
 use failover_store::{KeyValue, MemoryStore};
@@ -485,8 +485,17 @@ impl Engine {
     pub async fn chat(&self, turn: &Turn) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
         let begun = self.clock.now();
         let answer = self.chat_with(turn, |reply| std::future::ready(Ok(reply))).await?;
-        let deadline = self.policy.deadline_ms.map(|ms| begun.after(Duration::from_millis(ms)));
-        Ok(self.runner.watch(answer, deadline))
+        Ok(self.runner.watch(answer, self.deadline(begun)))
+    }
+
+    /// Who holds an answer of [`Engine::chat_with`] against its giver, should what is left of it break off while it is
+    /// read; `begun` is when the turn began.
+    pub fn watcher<T>(&self, answer: &Answer<T>, begun: Timestamp) -> Watcher {
+        self.runner.watcher(answer, self.deadline(begun))
+    }
+
+    fn deadline(&self, begun: Timestamp) -> Option<Timestamp> {
+        self.policy.deadline_ms.map(|ms| begun.after(Duration::from_millis(ms)))
     }
 
     /// As [`Engine::chat`]; each attempt's answer goes through `take` before it counts as one. What `take` makes an error

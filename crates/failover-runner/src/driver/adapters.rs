@@ -63,6 +63,16 @@ impl Adapters {
         self.by_id.get(provider)?.dialect()
     }
 
+    /// Whether there is an adapter of this provider.
+    pub fn serves(&self, provider: &ProviderId) -> bool {
+        self.by_id.contains_key(provider)
+    }
+
+    /// The providers, in order of name.
+    pub fn providers(&self) -> impl Iterator<Item = &ProviderId> {
+        self.by_id.keys()
+    }
+
     /// Makes one attempt, as the plan wants it. `asked` says that it goes to the provider that the caller asked, and that
     /// what the caller's history holds of it is to be sent ([`AttemptScope::asked`]).
     ///

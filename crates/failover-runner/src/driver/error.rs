@@ -3,7 +3,7 @@
 use crate::plan::{AttemptError, StopReason, Visit, What};
 use failover_classify::Verdict;
 use failover_session::Notice;
-use failover_types::{ModelRef, ModelSelector, ProfileId, Timestamp};
+use failover_types::{ModelRef, ModelSelector, ProfileId, RunId, SessionId, Timestamp};
 use std::error::Error;
 use std::fmt;
 
@@ -21,13 +21,19 @@ pub struct Answer<T> {
     pub trail: Vec<Visit>,
     /// What the user should be told, once: the session has moved to a fallback, or back.
     pub notices: Vec<Notice>,
+    /// The run.
+    pub run: RunId,
+    /// Its session.
+    pub session: Option<SessionId>,
+    /// How many candidates it had.
+    pub candidates: usize,
 }
 
 impl<T> Answer<T> {
     /// The same answer with another value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
-        let Self { value, model, profile, trail, notices } = self;
-        Answer { value: change(value), model, profile, trail, notices }
+        let Self { value, model, profile, trail, notices, run, session, candidates } = self;
+        Answer { value: change(value), model, profile, trail, notices, run, session, candidates }
     }
 }
 

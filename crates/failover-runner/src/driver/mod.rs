@@ -18,5 +18,6 @@ pub use books::usage_key;
 pub use builder::{Classify, ClassifyWith, Runner, RunnerBuilder, run};
 pub use clock::SystemClock;
 pub use error::{Answer, Cause, FallbackSummaryError, RunError, RunFailure};
+pub use late::Watcher;
 pub use run::Run;
 pub use session::{RunSession, StoredSession};

@@ -40,6 +40,8 @@ pub struct Run<'a, T> {
 struct Driver<'a, T, E> {
     inner: &'a Inner,
     spec: RunSpec,
+    /// How many the chain has.
+    candidates: usize,
     session: Option<Arc<dyn RunSession>>,
     preference: Preference,
     patience: Patience,
@@ -122,6 +124,7 @@ impl<'a, T: Send> Run<'a, T> {
     fn ready<E>(self) -> Result<Ready<'a, T, E>, SpecError> {
         let Self { runner, mut spec, session, judge, repair, switches } = self;
         spec.claims = session.is_some();
+        let candidates = spec.chain.len();
         let inner = &*runner.0;
         let own = spec.without_candidates();
         let plan = Box::new(Plan::new(spec, inner.clock.now())?);
@@ -129,6 +132,7 @@ impl<'a, T: Send> Run<'a, T> {
         let driver = Box::new(Driver {
             inner,
             spec: own,
+            candidates,
             preference: session.as_ref().map(|session| session.preference()).unwrap_or_default(),
             session,
             patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
@@ -380,7 +384,7 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
     }
 
     fn finish(self, done: Done) -> Result<Answer<T>, RunError<E>> {
-        let Self { value, cause, verdict, notices, .. } = self;
+        let Self { value, cause, verdict, notices, candidates, spec, .. } = self;
         let Done { ending, trail, soonest } = done;
         let failure = |cause: Option<Cause<E>>, trail| {
             let cause = cause.unwrap_or(Cause::TimedOut);
@@ -389,7 +393,10 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         Err(match ending {
             Ending::Answered => {
                 return match value {
-                    Some((value, model, profile)) => Ok(Answer { value, model, profile, trail, notices }),
+                    Some((value, model, profile)) => {
+                        let RunSpec { run, session, .. } = spec;
+                        Ok(Answer { value, model, profile, trail, notices, run, session, candidates })
+                    }
                     None => Err(RunError::Misuse("an attempt answered without a value".to_owned())),
                 };
             }

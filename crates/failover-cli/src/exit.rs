@@ -100,6 +100,11 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+/// A name on the command line that nothing stands behind.
+pub(crate) fn unknown(unknown: &failover::UnknownName) -> Failure {
+    Failure::new(Exit::Usage, unknown.to_string()).hint(unknown.hint())
+}
+
 /// An error with its causes, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

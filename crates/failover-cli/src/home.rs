@@ -68,6 +68,18 @@ pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
     Err(Failure::new(Exit::Config, format!("{}{count} fault{s} in the config", faults.render(color))))
 }
 
+/// The config; an empty one where none was named and there is none.
+pub(crate) fn load_config_if_any(named: Option<&Path>) -> Result<Loaded, Failure> {
+    let path = config_path(named)?;
+    if named.is_none() && !path.exists() { empty_config() } else { load_config(&path) }
+}
+
+/// A config in which nothing is written.
+pub(crate) fn empty_config() -> Result<Loaded, Failure> {
+    let empty = failover::config::load_text("failover.json5", "{}");
+    empty.map_err(|faults| Failure::new(Exit::Config, faults.to_string()))
+}
+
 /// What to do about a config that cannot be read.
 fn unread(error: &LoadError) -> &'static str {
     if let LoadError::Read { source, .. } = error

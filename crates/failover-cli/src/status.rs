@@ -1,6 +1,7 @@
 //! `failover status`: what is well now.
 
 use crate::exit::{Exit, Failure};
+use crate::session::stands;
 use crate::show::DIM;
 use crate::{home, journal, time};
 use clap::Args;
@@ -8,7 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use failover::auth::availability;
 use failover::runner::SystemClock;
 use failover::runner::health::Subject;
-use failover::session::{ProbePolicy, SessionStatus, status};
+use failover::session::SessionStatus;
 use failover::store::KeyValue;
 use failover::types::{Clock, ProfileId, ProviderId, SessionId, Timestamp};
 use failover::{Engine, Setup};
@@ -119,11 +120,11 @@ async fn look(engine: &Engine) -> Result<Look, Failure> {
         .collect();
     profiles.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
     let decisions = home::directory().map(|dir| journal::last(&dir, DECISIONS)).unwrap_or_default();
-    Ok(Look { now, profiles, on_fallback: on_fallback(engine).await?, decisions })
+    Ok(Look { now, profiles, on_fallback: on_fallback(engine, now).await?, decisions })
 }
 
 /// Sessions that another model answers than the one selected.
-async fn on_fallback(engine: &Engine) -> Result<Vec<(SessionId, SessionStatus)>, Failure> {
+async fn on_fallback(engine: &Engine, now: Timestamp) -> Result<Vec<(SessionId, SessionStatus)>, Failure> {
     let failed =
         |error: failover::session::SessionsError| Failure::new(Exit::State, crate::exit::chain(&error));
     let (mut found, mut seen, mut after) = (Vec::new(), 0, None);
@@ -132,9 +133,10 @@ async fn on_fallback(engine: &Engine) -> Result<Vec<(SessionId, SessionStatus)>,
         let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         seen += page.len();
-        let standing =
-            page.into_iter().map(|(id, entry)| (id, status(&entry, None, &ProbePolicy::default())));
-        found.extend(standing.filter(|(_, status)| status.answering.is_some()));
+        for (id, entry) in page {
+            let stands = stands(engine, &entry, now).await;
+            found.extend(stands.answering.is_some().then_some((id, stands)));
+        }
     }
     found.truncate(SESSIONS.0);
     Ok(found)

@@ -12,11 +12,12 @@ use failover::provider::ChatRequest;
 use failover::runner::health::Subject;
 use failover::session::{ProbePolicy, ResetKind, SessionKey, reset, select_user, status as session_status};
 use failover::types::{FailoverReason, ModelRef, ModelSelector, ProfileId, SessionId, Timestamp};
-use failover::{Engine, Turn};
+use failover::{Engine, Turn, UnknownName};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Sessions that are looked at for one answer, and those that are shown.
@@ -165,10 +166,16 @@ async fn sessions(engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, 
 #[serde(default, deny_unknown_fields)]
 struct Order {
     model: Option<String>,
+    /// As for a new conversation: what a person chose for the session goes, too.
+    new: bool,
 }
 
 fn refused(kind: ErrorKind, text: impl Into<String>) -> Response<Body> {
     refusal(ClientDialect::Chat, ErrorBody::new(kind, text))
+}
+
+fn unknown(unknown: &UnknownName) -> Response<Body> {
+    refused(ErrorKind::InvalidRequest, format!("{unknown}; {}", unknown.hint()))
 }
 
 fn done(value: &impl Serialize) -> Response<Body> {
@@ -182,7 +189,7 @@ fn done(value: &impl Serialize) -> Response<Body> {
 pub(crate) async fn handle(gateway: &Gateway, request: Request<Incoming>) -> Response<Body> {
     let state = gateway.state();
     let who = match guard::admin(&state.settings, request.headers()) {
-        Ok(admin) => std::sync::Arc::clone(&admin.name),
+        Ok(admin) => Arc::clone(&admin.name),
         Err(refused) => return refusal(ClientDialect::Chat, refused),
     };
     let (parts, body) = request.into_parts();
@@ -278,26 +285,36 @@ async fn steer(
     let Some(id) = known.find(|known| known.as_str() == id) else {
         return refused(ErrorKind::NotFound, format!("there is no profile {id:?}; see profiles"));
     };
-    let window =
-        || order.model.as_deref().map_or(WindowScope::Profile, |model| WindowScope::Model(model.into()));
-    let mut full = false;
-    let change = |usage: &UsageStats| match verb {
-        "clear" => {
-            let scope =
-                order.model.as_deref().map_or(ClearScope::All, |model| ClearScope::Model(model.into()));
-            clear(usage, &scope, now)
-        }
-        "pause" => pause(usage, window(), who, now).unwrap_or_else(|_| {
-            full = true;
-            usage.clone()
-        }),
-        _ => resume(usage, window(), who, now),
-    };
     match verb {
         "clear" | "pause" | "resume" => {}
         "probe" => return probe(state, &id, order, now).await,
         _ => return refused(ErrorKind::NotFound, "clear, pause, resume or probe"),
     }
+    if order.new {
+        return refused(ErrorKind::InvalidRequest, "`new` is for sessions/{id}/reset");
+    }
+    let scope = match &order.model {
+        None => WindowScope::Profile,
+        Some(model) => match engine.scope_meant(&Subject::Profile(id.clone()), model, verb != "pause") {
+            Ok(scope) => scope,
+            Err(why) => return unknown(&why),
+        },
+    };
+    let mut full = false;
+    let change = |usage: &UsageStats| match verb {
+        "clear" => {
+            let scope = match &scope {
+                WindowScope::Profile => ClearScope::All,
+                WindowScope::Model(model) => ClearScope::Model(Arc::clone(model)),
+            };
+            clear(usage, &scope, now)
+        }
+        "pause" => pause(usage, scope.clone(), who, now).unwrap_or_else(|_| {
+            full = true;
+            usage.clone()
+        }),
+        _ => resume(usage, scope.clone(), who, now),
+    };
     // What only this process knows so far must not come back over what is decided now.
     engine.flush().await;
     let changed = engine.profiles().steer_usage(&id, change).await;
@@ -320,7 +337,10 @@ async fn steer(
 async fn probe(state: &State, id: &ProfileId, order: &Order, now: Timestamp) -> Response<Body> {
     let (engine, provider) = (&state.engine, id.provider_id());
     let named = match &order.model {
-        Some(model) => ModelRef::new(provider, model).ok(),
+        Some(model) => match state.engine.model_meant(&provider, model) {
+            Ok(model) => Some(model),
+            Err(why) => return unknown(&why),
+        },
         None => state.routes.models().iter().find(|model| *model.provider() == provider).cloned(),
     };
     let Some(model) = named else {
@@ -348,12 +368,24 @@ async fn session(engine: &Engine, id: &str, verb: &str, order: &Order, now: Time
     };
     let key = SessionKey::new(engine.agent().clone(), id);
     let changed = match (verb, order.model.as_deref()) {
-        ("reset", _) => engine.sessions().update(&key, |entry| Some(reset(entry, ResetKind::Reset))).await,
+        ("reset", None) => {
+            let kind = if order.new { ResetKind::All } else { ResetKind::Reset };
+            engine.sessions().update(&key, |entry| Some(reset(entry, kind))).await
+        }
+        ("reset", Some(_)) => {
+            return refused(ErrorKind::InvalidRequest, "a reset takes no model; `select` chooses one");
+        }
+        ("select", _) if order.new => {
+            return refused(ErrorKind::InvalidRequest, "`new` is for sessions/{id}/reset");
+        }
         ("select", Some(model)) => {
             let model = match engine.chain_config().aliases.read(model) {
                 Ok(model) => model,
                 Err(error) => return refused(ErrorKind::InvalidRequest, error.to_string()),
             };
+            if let Err(why) = engine.check_choice(&model) {
+                return unknown(&why);
+            }
             engine.sessions().update(&key, |entry| Some(select_user(entry, &model, now))).await
         }
         ("select", None) => {

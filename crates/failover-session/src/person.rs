@@ -38,23 +38,25 @@ pub fn pin_user(entry: &SessionEntry, profile: Option<&ProfileId>) -> SessionEnt
 
 /// How a session begins anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "control flow: the two ways to begin anew")]
+#[expect(clippy::exhaustive_enums, reason = "control flow: the ways to begin anew")]
 pub enum ResetKind {
     /// `/reset`, `sessions.reset`: what the system wrote goes, what a person chose stays.
     Reset,
     /// `/new`: a person's pin ends as well; the chosen model stays.
     New,
+    /// Whatever was chosen goes, by whomever: what is configured counts again.
+    All,
 }
 
-/// Clears automatic overrides and automatic pins at once.
+/// Clears automatic overrides and automatic pins at once; and what a person chose, as far as `kind` says.
 pub fn reset(entry: &SessionEntry, kind: ResetKind) -> SessionEntry {
     let mut state = State::of(entry);
     state.new_epoch();
     state.book.switch = None;
-    if !state.settled.model.selection().is_a_choice() {
+    if kind == ResetKind::All || !state.settled.model.selection().is_a_choice() {
         state.settled.model = ModelGroup::default();
     }
-    if state.settled.pin.is_ours() || kind == ResetKind::New {
+    if kind != ResetKind::Reset || state.settled.pin.is_ours() {
         state.settled.pin = PinGroup::default();
     }
     state.write().unwrap_or_else(|| entry.clone())

@@ -16,6 +16,7 @@ mod accounts;
 mod engine;
 mod import;
 mod keys;
+mod known;
 mod limits;
 mod needs;
 #[cfg(feature = "http")]
@@ -32,6 +33,7 @@ mod shared;
 pub use accounts::{Account, Probed, ProbedEnd};
 pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn, TurnExplanation};
 pub use import::{ImportReport, Taken, TakenWhat, import_openclaw};
+pub use known::UnknownName;
 pub use route::Route;
 pub use settings::{
     SettingsError, chain_config, classifier, configured_profiles, cooldown_policy, run_policy,

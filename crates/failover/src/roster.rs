@@ -4,7 +4,7 @@
 use crate::keys::{Keys, Listed, Origins};
 use crate::{providers, settings};
 use failover_auth::{ProfileSet, auth_aliases};
-use failover_config::Loaded;
+use failover_config::{Config, Loaded};
 use failover_credentials::{Environment, Profiles, Unreadable};
 use failover_runner::health::{Health, Roster};
 use failover_store::{StoreError, Version};
@@ -63,6 +63,11 @@ impl Reader {
     ) -> Self {
         let (seen, reading) = (Mutex::default(), AtomicBool::new(false));
         Self { loaded, named, environment, profiles, clock, seen, reading }
+    }
+
+    /// What the operator wrote.
+    pub(crate) fn config(&self) -> &Config {
+        &self.loaded.config
     }
 
     /// The providers that the config or the caller names.

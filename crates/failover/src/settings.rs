@@ -9,7 +9,7 @@ use failover_config::{
 use failover_provider::ProviderAdapter;
 use failover_runner::plan::{Persistence, PolicyConfig, RunPolicy};
 use failover_types::{AgentId, CredentialKind, ModelRef, ModelSelector, ProviderId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -326,13 +326,26 @@ pub(crate) fn is_asked(config: &Config, chain: &ChainConfig, provider: &Provider
 
 /// Providers that a turn may ask: those of the chain's models, and of the gateway's routes.
 pub(crate) fn asked(config: &Config, chain: &ChainConfig) -> Vec<ProviderId> {
+    written(config, chain).map(|model| model.provider().clone()).collect()
+}
+
+/// The models that the config speaks of: in chains, in routes, and as facts of a provider.
+pub(crate) fn models(config: &Config, chain: &ChainConfig) -> BTreeSet<ModelRef> {
+    let facts = config.models.providers.iter().flat_map(|(provider, settings)| {
+        let listed = settings.models.iter();
+        listed.filter_map(|facts| ModelRef::new(provider.clone(), &facts.id).ok())
+    });
+    written(config, chain).chain(facts).collect()
+}
+
+/// The models of every chain that is written anywhere.
+fn written<'a>(config: &'a Config, chain: &'a ChainConfig) -> impl Iterator<Item = ModelRef> + 'a {
     let settings = [&chain.defaults, &chain.agent, &chain.image];
-    let written = settings.iter().flat_map(|it| it.primary.iter().chain(it.fallbacks.references()));
+    let chains = settings.into_iter().flat_map(|it| it.primary.iter().chain(it.fallbacks.references()));
     let rescues = chain.on_context_overflow.references().iter().chain(chain.on_content_refusal.references());
     let routes = config.gateway.routes.values().flat_map(|route| &route.chain).map(Reference::new);
-    let routes: Vec<Reference> = routes.collect();
-    let models = written.chain(rescues).chain(&routes).filter_map(|reference| chain.read(reference).ok());
-    models.map(|selector| selector.model.provider().clone()).collect()
+    let all = chains.chain(rescues).cloned().chain(routes);
+    all.filter_map(|reference| chain.read(&reference).ok()).map(|selector| selector.model)
 }
 
 /// Whether the config says that a provider's calls need a key: it names one, in either place.

@@ -6,7 +6,7 @@ use crate::time;
 use comfy_table::{ContentArrangement, Table, presets};
 use failover::auth::{Window, WindowScope, WindowSource};
 use failover::runner::SystemClock;
-use failover::types::{Clock, CredentialKind, ModelRef, ProfileId, Timestamp};
+use failover::types::{Clock, CredentialKind, ProfileId, Timestamp};
 use failover::{Account, Probed, ProbedEnd, Setup};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -150,13 +150,14 @@ fn object(account: &Account, now: Timestamp) -> Value {
 pub(super) async fn probe(
     cli: &Cli,
     profile: &ProfileId,
-    model: Option<&ModelRef>,
+    model: Option<&str>,
     out: &mut (impl Write + Send),
 ) -> Result<Exit, Failure> {
     let Setup { engine, .. } = cli.engine().await?;
     let provider = profile.provider_id();
-    let model = model.cloned().or_else(|| engine.model_of(&provider));
-    let Some(model) = model else {
+    let meant = model.map(|written| engine.model_meant(&provider, written)).transpose();
+    let meant = meant.map_err(|unknown| crate::exit::unknown(&unknown))?;
+    let Some(model) = meant.or_else(|| engine.model_of(&provider)) else {
         let failure = Failure::new(Exit::Usage, format!("the config names no model of {provider}"));
         return Err(failure.hint("name one: --model provider/model"));
     };

@@ -7,11 +7,11 @@ mod steer;
 use crate::exit::{Exit, Failure, chain};
 use crate::home;
 use clap::{Args, Subcommand};
-use failover::auth::WindowScope;
 use failover::config::Loaded;
 use failover::credentials::Profiles;
+use failover::runner::health::Subject;
 use failover::store::StoreError;
-use failover::types::{AgentId, FailoverReason, ModelRef, ProfileId, ProviderId, SessionId};
+use failover::types::{AgentId, FailoverReason, ProfileId, ProviderId, SessionId};
 use failover::{Engine, Setup};
 use serde_json::Value;
 use std::io::Write;
@@ -94,7 +94,7 @@ enum AuthCommand {
         /// A profile (provider:name), or a provider as a whole.
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         target: Option<Target>,
-        /// Of one model only, by the provider's own name for it.
+        /// Of one model only: provider/model, or the provider's own name for one of the config.
         #[arg(long)]
         model: Option<String>,
         /// Of one reason only: `rate_limit`, `billing`, `auth` …
@@ -111,7 +111,7 @@ enum AuthCommand {
     Pause {
         /// A profile (provider:name), or a provider as a whole.
         target: Target,
-        /// One model only, by the provider's own name for it.
+        /// One model only: provider/model, or the provider's own name for one of the config.
         #[arg(long)]
         model: Option<String>,
     },
@@ -120,7 +120,7 @@ enum AuthCommand {
     Resume {
         /// A profile (provider:name), or a provider as a whole.
         target: Target,
-        /// One model only, by the provider's own name for it.
+        /// One model only: provider/model, or the provider's own name for one of the config.
         #[arg(long)]
         model: Option<String>,
     },
@@ -131,9 +131,10 @@ enum AuthCommand {
     Probe {
         /// The profile: provider:name.
         profile: ProfileId,
-        /// The model to ask; without it, the first of the provider that the config names.
-        #[arg(long, value_name = "P/M")]
-        model: Option<ModelRef>,
+        /// The model to ask: provider/model, or the provider's own name for one of the config. Without it, the first of the
+        /// provider that the config names.
+        #[arg(long)]
+        model: Option<String>,
     },
 }
 
@@ -152,6 +153,15 @@ impl FromStr for Target {
     }
 }
 
+impl Target {
+    fn subject(&self) -> Subject {
+        match self {
+            Self::Profile(profile) => Subject::Profile(profile.clone()),
+            Self::Provider(provider) => Subject::Provider(provider.clone()),
+        }
+    }
+}
+
 impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -166,7 +176,7 @@ pub(crate) async fn run(args: &AuthArgs, out: &mut (impl Write + Send)) -> Resul
     let cli = Cli { agent: args.agent.clone(), config: args.config.clone(), json: args.json };
     match &args.command {
         AuthCommand::List => list::list(&cli, out).await,
-        AuthCommand::Probe { profile, model } => list::probe(&cli, profile, model.as_ref(), out).await,
+        AuthCommand::Probe { profile, model } => list::probe(&cli, profile, model.as_deref(), out).await,
         AuthCommand::Add(add) => add::add(&cli, add, out).await,
         AuthCommand::Remove { profile } => steer::remove(&cli, profile, out).await,
         AuthCommand::Order { provider, profiles, clear } => {
@@ -176,17 +186,11 @@ pub(crate) async fn run(args: &AuthArgs, out: &mut (impl Write + Send)) -> Resul
         AuthCommand::Clear { target, model, reason, .. } => {
             steer::clear(&cli, target.as_ref(), model.as_deref(), *reason, out).await
         }
-        AuthCommand::Pause { target, model } => {
-            steer::pause(&cli, target, scope(model.as_deref()), true, out).await
-        }
+        AuthCommand::Pause { target, model } => steer::pause(&cli, target, model.as_deref(), true, out).await,
         AuthCommand::Resume { target, model } => {
-            steer::pause(&cli, target, scope(model.as_deref()), false, out).await
+            steer::pause(&cli, target, model.as_deref(), false, out).await
         }
     }
-}
-
-fn scope(model: Option<&str>) -> WindowScope {
-    model.map_or(WindowScope::Profile, |name| WindowScope::Model(name.into()))
 }
 
 /// What all of the commands have in common.
@@ -199,12 +203,7 @@ struct Cli {
 impl Cli {
     /// The config; an empty one where none was named and there is none.
     fn load(&self) -> Result<Loaded, Failure> {
-        let path = home::config_path(self.config.as_deref())?;
-        if self.config.is_none() && !path.exists() {
-            let empty = failover::config::load_text("failover.json5", "{}");
-            return empty.map_err(|faults| Failure::new(Exit::Config, faults.to_string()));
-        }
-        home::load_config(&path)
+        home::load_config_if_any(self.config.as_deref())
     }
 
     /// The agent's tables in a store that must be there.

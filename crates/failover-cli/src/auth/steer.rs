@@ -94,15 +94,17 @@ pub(super) async fn clear(
     reason: Option<FailoverReason>,
     out: &mut (impl Write + Send),
 ) -> Result<Exit, Failure> {
-    let scope = match (model, reason) {
-        (Some(model), _) => ClearScope::Model(model.into()),
-        (None, Some(reason)) => ClearScope::Reason(reason),
-        (None, None) => ClearScope::All,
-    };
+    let mut scope = reason.map_or(ClearScope::All, ClearScope::Reason);
     let now = SystemClock::new().now();
     let (profiles, targets) = if let Some(target) = target {
+        if let WindowScope::Model(model) = scope_of(cli, target, model, true).await? {
+            scope = ClearScope::Model(model);
+        }
         (cli.profiles().await?, vec![target.clone()])
     } else {
+        if let Some(model) = model {
+            scope = ClearScope::Model(model.into());
+        }
         let Setup { engine, .. } = cli.engine().await?;
         let all = engine.runner().health().subjects().into_iter().map(|subject| match subject {
             Subject::Profile(profile) => Target::Profile(profile),
@@ -136,10 +138,11 @@ pub(super) async fn clear(
 pub(super) async fn pause(
     cli: &Cli,
     target: &Target,
-    scope: WindowScope,
+    model: Option<&str>,
     on: bool,
     out: &mut (impl Write + Send),
 ) -> Result<Exit, Failure> {
+    let scope = scope_of(cli, target, model, !on).await?;
     let (profiles, now, by) = (cli.profiles().await?, SystemClock::new().now(), home::user());
     let mut full: Option<TooManyPauses> = None;
     let change = |stats: &UsageStats| {
@@ -171,6 +174,21 @@ pub(super) async fn pause(
         format!("{what} is not paused")
     };
     cli.say(out, &shown, &text)
+}
+
+/// What is paused, resumed or cleared of the target, in the words of the record. What stands there already may be ended
+/// (`ends`) under whatever name it has.
+async fn scope_of(
+    cli: &Cli,
+    target: &Target,
+    model: Option<&str>,
+    ends: bool,
+) -> Result<WindowScope, Failure> {
+    let Some(model) = model else { return Ok(WindowScope::Profile) };
+    let Setup { engine, .. } = cli.engine().await?;
+    engine.runner().reread_health().await;
+    let meant = engine.scope_meant(&target.subject(), model, ends);
+    meant.map_err(|unknown| crate::exit::unknown(&unknown))
 }
 
 /// Changes the record of a profile or of a provider as a whole, durably.

@@ -223,7 +223,16 @@ fn order_pin_pause_and_remove_steer_what_is_asked() {
     assert_eq!(asked("s6"), "first:b");
     ok(&["pause", "first", "--model", "one"]);
     assert_eq!(asked("s7"), "second:default", "the model is paused at the provider as a whole");
-    ok(&["resume", "first", "--model", "one"]);
+    ok(&["resume", "first", "--model", "first/one"]);
+    ok(&["pause", "first:a", "--model", "first/one"]);
+    ok(&["pause", "first:b", "--model", "one"]);
+    assert_eq!(asked("s9"), "second:default", "by whichever name");
+    ok(&["resume", "first:a", "--model", "one"]);
+    ok(&["resume", "first:b", "--model", "first/one"]);
+    for model in ["second/two", "two", "no such model"] {
+        let refused = world.run(&["auth", "pause", "first:a", "--model", model]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+    }
     ok(&["order", "first", "--clear"]);
     assert_eq!(asked("s8"), "first:a");
 

@@ -119,5 +119,35 @@ fn a_choice_and_its_reset_can_be_read_by_machines() {
     let chosen = world.run(&["session", "select", "s", "second/two", "--json"]).json();
     assert_eq!((&chosen["selected"], &chosen["source"]), (&"second/two".into(), &"user".into()), "{chosen}");
     let reset = world.run(&["session", "reset", "s", "--json"]).json();
-    assert_eq!(reset["selected"], "second/two", "{reset}");
+    assert_eq!(reset["selected"], "second/two", "what a person chose stays: {reset}");
+    let reset = world.run(&["session", "reset", "s", "--new", "--json"]).json();
+    assert_eq!((&reset["selected"], &reset["source"]), (&Value::Null, &"configured".into()), "{reset}");
+}
+
+// spec: U-2
+#[test]
+fn a_choice_of_a_slip_is_refused() {
+    let world = World::new();
+    for slip in ["sceond/two", "second/two@second:nope", "two"] {
+        let refused = world.run(&["session", "select", "s", slip]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.err.contains("help"), "{refused:?}");
+    }
+    let shown = world.run(&["session", "show", "s", "--json"]).json();
+    assert_eq!(shown["source"], "configured", "{shown}");
+    // Who wants to undo needs no config that can be read.
+    assert_eq!(world.run(&["session", "select", "s", "second/two"]).code, Some(0));
+    std::fs::write(world.config_path(), "{ nonsense").unwrap();
+    assert_eq!(world.run(&["session", "select", "s", "first/one"]).code, Some(3));
+    assert_eq!(world.run(&["session", "reset", "s", "--new"]).code, Some(0));
+    assert_eq!(world.run(&["session", "show", "s", "--json"]).json()["source"], "configured");
+}
+
+// spec: S-13, S-7
+#[test]
+fn the_next_try_is_when_the_origins_window_ends() {
+    let world = limited();
+    let shown = world.run(&["session", "show", "work", "--json"]).json();
+    let wait = shown["nextProbe"].as_u64().unwrap() - shown["since"].as_u64().unwrap();
+    assert!((25_000..=60_000).contains(&wait), "not the five minutes at the latest: {shown}");
 }

@@ -37,7 +37,7 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ),
     (
         "$FAILOVER_HOME/state/admin-token",
-        "the admin token of the `failover serve` that runs, where the config lists none; readable by its owner only (0600)",
+        "the admin token of every `failover serve` on this directory, where the config lists none; readable by its owner only (0600)",
     ),
     (
         "$FAILOVER_HOME/decisions.jsonl",

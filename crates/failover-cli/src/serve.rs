@@ -8,7 +8,7 @@ use clap::Args;
 use failover::config::Loaded;
 use failover::runner::SystemClock;
 use failover::store::{KeyValue, MemoryStore};
-use failover::types::Clock;
+use failover::types::{Clock, Secret};
 use failover_gateway::{Drained, Gateway, Made, NewToken, serve};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{IsTerminal, Write};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// File in the state directory with the admin token of the process that runs.
+/// File in the state directory with the admin token of the processes that run on it.
 const ADMIN_TOKEN: &str = "admin-token";
 
 /// Serves an OpenAI- and Anthropic-shaped API in front of the configured models.
@@ -135,12 +135,9 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
     }
     let mut admin = None;
     if loaded.config.gateway.admin.tokens.is_empty() {
-        let made = NewToken::make().map_err(|error| Failure::new(Exit::Busy, error.to_string()))?;
-        builder = builder.admin_token("admin", made.token.expose());
-        if !args.memory {
-            keep_admin_token(made.token.expose())?;
-        }
-        admin = Some(made.token);
+        let token = if args.memory { new_admin_token()? } else { kept_admin_token()? };
+        builder = builder.admin_token("admin", token.expose());
+        admin = Some(token);
     }
     let Made { gateway, warnings, .. } =
         builder.build().await.map_err(|error| Failure::new(Exit::Config, chain(&error)))?;
@@ -211,9 +208,15 @@ async fn first(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
     }
 }
 
-/// Writes the token where only its owner reads it, so that scripts on this machine can.
-fn keep_admin_token(token: &str) -> Result<(), Failure> {
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+fn new_admin_token() -> Result<Secret, Failure> {
+    let made = NewToken::make().map_err(|error| Failure::new(Exit::Busy, error.to_string()))?;
+    Ok(made.token)
+}
+
+/// The admin token of the state directory, where only its owner reads it, so that scripts on this machine can. Whichever
+/// process comes first makes it, and all of them take it: another one may be serving with it.
+fn kept_admin_token() -> Result<Secret, Failure> {
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     let dir = home::directory()?.join("state");
     let path = dir.join(ADMIN_TOKEN);
     let wrong = |error: std::io::Error, path: &Path| {
@@ -222,9 +225,34 @@ fn keep_admin_token(token: &str) -> Result<(), Failure> {
     // With a shared store nothing else makes the directory.
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
     made.map_err(|error| wrong(error, &dir))?;
+    if let Some(token) = read_admin_token(&path) {
+        return Ok(token);
+    }
+    let token = new_admin_token()?;
+    let draft = dir.join(format!("{ADMIN_TOKEN}.{}", std::process::id()));
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&path).map_err(|error| wrong(error, &path))?;
-    file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(|error| wrong(error, &path))?;
-    writeln!(file, "{token}").map_err(|error| wrong(error, &path))
+    let mut file = options.open(&draft).map_err(|error| wrong(error, &draft))?;
+    writeln!(file, "{}", token.expose()).map_err(|error| wrong(error, &draft))?;
+    // A link is made whole or not at all, and never in the place of one that is there.
+    let linked = std::fs::hard_link(&draft, &path);
+    if linked.is_err()
+        && let Some(first) = read_admin_token(&path)
+    {
+        let _ = std::fs::remove_file(&draft);
+        return Ok(first);
+    }
+    let kept = if linked.is_ok() { std::fs::remove_file(&draft) } else { std::fs::rename(&draft, &path) };
+    kept.map_err(|error| wrong(error, &path))?;
+    Ok(token)
+}
+
+/// The token that lies there, unless others than its owner may have read it.
+fn read_admin_token(path: &Path) -> Option<Secret> {
+    use std::os::unix::fs::PermissionsExt;
+    let rights = std::fs::metadata(path).ok()?.permissions().mode();
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    let whole = text.strip_prefix("fo-").is_some_and(|digits| digits.len() >= 64);
+    (rights & 0o077 == 0 && whole).then(|| Secret::new(text))
 }

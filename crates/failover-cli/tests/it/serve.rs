@@ -285,3 +285,26 @@ fn the_admin_token_is_its_owners_alone() {
         assert!(!line.contains(&server.admin), "{line}");
     }
 }
+
+// spec: G-7, K-2
+#[test]
+fn a_second_server_on_one_state_directory_locks_nobody_out() {
+    let world = World::new();
+    let file = world.home.path().join("state").join("admin-token");
+    let first = Server::start(&world);
+    let second = Server::start(&world);
+    assert_eq!(first.admin, second.admin);
+    assert!(!first.admin("profiles").is_null() && !second.admin("profiles").is_null());
+    drop(second);
+    let kept = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert_eq!(kept, first.admin, "what lies there is good for the one that is left");
+    first.admin("profiles");
+    drop(first);
+    // What others may have read is good for nobody any more.
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let third = Server::start(&world);
+    assert_ne!(third.admin, kept);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    third.admin("profiles");
+}

@@ -10,7 +10,7 @@ use crate::gateway::{Gateway, State};
 use crate::guard;
 use crate::held::{Held, Keeping};
 use crate::record::{Outcome, Record};
-use crate::relay::{Relay, Served, Silence};
+use crate::relay::{Relay, Silence};
 use crate::rescue::{Continuation, Kept};
 use crate::routes::{DEFAULT, Named, Target};
 use crate::service::read_body;
@@ -18,12 +18,12 @@ use crate::settings::{Caller, hash};
 use crate::telemetry::TraceParent;
 use crate::token::hex;
 use bytes::Bytes;
-use failover::Turn;
 use failover::config::{SessionsFrom, StreamRescue};
 use failover::provider::{AttemptFailure, ChatRequest, Dialect, DialectHeader, Loss, Reply};
 use failover::runner::plan::Visit;
 use failover::runner::{Answer, RunError};
-use failover::types::{FailoverReason, SessionId, Timestamp};
+use failover::types::{FailoverReason, ModelRef, ProfileId, SessionId, Timestamp};
+use failover::{Turn, UnknownName};
 use futures_util::future::{Either, select};
 use http::header::{
     CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -223,6 +223,11 @@ fn target(
             return Err(ErrorBody::new(ErrorKind::Permission, text).with_code("route_not_allowed"));
         }
     }
+    if let Target::Model(choice) = &target {
+        // Which providers and credentials there are is not for every client to read.
+        let unknown = |unknown: UnknownName| ErrorBody::new(ErrorKind::NotFound, unknown.to_string());
+        state.engine.check_choice(choice).map_err(unknown)?;
+    }
     Ok(target)
 }
 
@@ -289,8 +294,7 @@ fn prepare(
         let route = Arc::clone(named.continuer.as_ref()?);
         let request: ChatRequest = turn.request.clone();
         let asked = meta.asked.clone();
-        let continuation =
-            Continuation::new(Arc::clone(&state), Arc::clone(gateway.clock()), route, request, asked);
+        let continuation = Continuation::new(Arc::clone(&state), route, request, asked);
         Some(Box::new(continuation))
     });
     // An answer that somebody else may go on with is written anew throughout, so that it is of one piece.
@@ -311,14 +315,12 @@ impl Asked {
             Err(error) => return self.failed(&error),
         };
         let Answer { value, model, profile, trail, .. } = answer;
-        let since = self.gateway.clock().now();
         let reply = match value {
             Reply::Complete(reply) => reply,
             Reply::Stream(stream) => match stream.into_reply().await {
                 Ok(reply) => reply,
                 Err(failure) => {
-                    let reason =
-                        self.state.engine.runner().broke_off(&model, &profile, since, &failure).reason;
+                    let reason = self.state.engine.runner().judge(&model, &failure).reason;
                     let (attempts, first) = failure::summary(&trail);
                     let headers = told(&self.record.requested, None, attempts, Some(first.unwrap_or(reason)));
                     self.record.walked(trail, attempts, Some(reason), None);
@@ -328,7 +330,7 @@ impl Asked {
                 }
             },
         };
-        let headers = self.walked(trail, Served { model, profile, since }, &reply.head.losses);
+        let headers = self.walked(trail, &model, profile, &reply.head.losses);
         self.record.usage = reply.usage;
         self.record.finish = Some(reply.finish.clone());
         self.record.content();
@@ -357,10 +359,12 @@ impl Asked {
     /// Nothing is let through before the answer is complete. While its client need not be kept waiting, a failure still
     /// has its true status; after that the response begins, with comments.
     async fn held(self, turn: Box<Turn>, room: Option<OwnedSemaphorePermit>, most: usize) -> Response<Body> {
-        let (state, native) = (Arc::clone(&self.state), self.native);
+        let (state, native, begun) = (Arc::clone(&self.state), self.native, self.record.begun);
         let keeping: Keeping = Box::pin(async move {
             let _room = room;
-            state.engine.chat_with(&turn, |reply| Kept::whole(reply, native, most)).await
+            let answer = state.engine.chat_with(&turn, |reply| Kept::whole(reply, native, most)).await?;
+            let watcher = state.engine.watcher(&answer, begun);
+            Ok(answer.map(|kept| kept.watched_by(watcher)))
         });
         let clock = Arc::clone(self.gateway.clock());
         let every = self.state.settings.keepalive;
@@ -382,9 +386,15 @@ impl Asked {
     }
 
     /// Takes note of who answered; gives the headers that tell it.
-    fn walked(&mut self, trail: Vec<Visit>, served: Served, losses: &[Loss]) -> HeaderMap {
+    fn walked(
+        &mut self,
+        trail: Vec<Visit>,
+        served: &ModelRef,
+        profile: ProfileId,
+        losses: &[Loss],
+    ) -> HeaderMap {
         let (attempts, reason) = failure::summary(&trail);
-        let model = served.model.to_string();
+        let model = served.to_string();
         let fallback = trail.last().is_some_and(|visit| visit.candidate > 0);
         let mut headers =
             told(&self.record.requested, Some(&model), attempts, reason.filter(|_| fallback || attempts > 1));
@@ -393,7 +403,7 @@ impl Asked {
             put(&mut headers, LOST, &lost);
             self.record.lost = Some(lost);
         }
-        self.record.walked(trail, attempts, reason, Some((served.model, served.profile)));
+        self.record.walked(trail, attempts, reason, Some((served.clone(), profile)));
         self.record.answer_id = Some(self.meta.id.clone());
         self.meta.model = model;
         headers
@@ -402,11 +412,10 @@ impl Asked {
     /// The answer, on its way.
     pub(crate) fn relay(mut self, answer: Answer<Kept>) -> (HeaderMap, Relay) {
         let Answer { value, model, profile, trail, .. } = answer;
-        let served = Served { model, profile, since: self.gateway.clock().now() };
-        let headers = self.walked(trail, served.clone(), &value.head.losses);
+        let headers = self.walked(trail, &model, profile, &value.head.losses);
         let renderer = StreamRenderer::new(self.dialect, self.meta);
         let silence = Silence::new(Arc::clone(self.gateway.clock()), self.state.settings.keepalive);
-        let relay = Relay::new(self.state, self.record, served, renderer, value, self.continuation, silence);
+        let relay = Relay::new(self.state, self.record, model, renderer, value, self.continuation, silence);
         (headers, relay)
     }
 

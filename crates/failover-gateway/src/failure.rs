@@ -177,9 +177,12 @@ fn exhausted(trail: &[Visit], soonest: Option<Timestamp>) -> ErrorBody {
     let reasons = reasons(trail);
     let all = |of: Lane| !reasons.is_empty() && reasons.iter().all(|reason| reason.lane() == of);
     let last = reasons.last().copied();
+    let waited_for = soonest.is_some();
+    // What providers said in earlier requests is no answer to this one: all that is known is that waiting helps.
+    let nobody_asked = trail.iter().all(|visit| matches!(visit.what, What::Skip(_)));
     let kind = if all(Lane::RateLimit) {
         ErrorKind::RateLimit
-    } else if soonest.is_some() && reasons.iter().any(|reason| reason.lane() != Lane::Transient) {
+    } else if waited_for && (nobody_asked || reasons.iter().any(|reason| reason.lane() != Lane::Transient)) {
         ErrorKind::Overloaded
     } else {
         last.map_or(ErrorKind::Overloaded, kind)

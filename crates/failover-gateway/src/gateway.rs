@@ -5,7 +5,7 @@ use crate::metrics::Metrics;
 use crate::routes::{RouteError, Routes};
 use crate::settings::{Caller, Settings, with_default_limits};
 use crate::telemetry::Telemetry;
-use failover::config::Loaded;
+use failover::config::{GatewayTelemetry, Loaded};
 use failover::credentials::Environment;
 use failover::provider::ProviderAdapter;
 use failover::runner::SystemClock;
@@ -71,8 +71,32 @@ pub(crate) struct State {
     pub(crate) routes: Routes,
 }
 
+/// What a server is started with and keeps until its end, as the config has it.
+#[derive(PartialEq, Eq)]
+struct Fixed {
+    listen: Option<String>,
+    telemetry: GatewayTelemetry,
+}
+
+impl Fixed {
+    fn of(loaded: &Loaded) -> Self {
+        let gateway = &loaded.config.gateway;
+        Self { listen: gateway.listen.clone(), telemetry: gateway.telemetry.clone() }
+    }
+
+    /// What a new config has otherwise, and the process does not take over.
+    fn left_behind(&self, other: &Self) -> Vec<String> {
+        let kept =
+            [("listen", self.listen != other.listen), ("telemetry", self.telemetry != other.telemetry)];
+        let kept = kept.into_iter().filter(|(_, differs)| *differs);
+        kept.map(|(key, _)| format!("gateway.{key} has changed, which counts from the next start on"))
+            .collect()
+    }
+}
+
 struct Inner {
     recipe: Recipe,
+    fixed: Fixed,
     store: Arc<dyn KeyValue>,
     state: RwLock<Arc<State>>,
     board: Arc<Board>,
@@ -169,6 +193,7 @@ impl GatewayBuilder {
             Arc::clone(&clock),
             board.metrics().dropped_spans(),
         );
+        let fixed = Fixed::of(&loaded);
         let (state, mut warnings) = recipe.state(loaded, &store, &board).await?;
         if recover && let Err(error) = state.engine.recover_sessions().await {
             warnings.push(format!("sessions of an earlier process cannot be looked at: {error}"));
@@ -177,6 +202,7 @@ impl GatewayBuilder {
             answers: format!("fo{:x}{:x}", clock.now().as_millis(), std::process::id()),
             begun: clock.now(),
             recipe,
+            fixed,
             store,
             state: RwLock::new(Arc::new(state)),
             board,
@@ -246,9 +272,11 @@ impl Gateway {
     pub async fn reload(&self, loaded: Loaded) -> Result<Vec<String>, GatewayError> {
         // What only this process knows of its credentials, the next engine reads from the store.
         self.state().engine.flush().await;
+        let wanted = Fixed::of(&loaded);
         let made = self.0.recipe.state(loaded, &self.0.store, &self.0.board).await;
         self.metrics().reloaded(made.is_ok());
-        let (state, warnings) = made?;
+        let (state, mut warnings) = made?;
+        warnings.extend(self.0.fixed.left_behind(&wanted));
         *self.0.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
         Ok(warnings)
     }

@@ -15,7 +15,7 @@ use http::header::{
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, ORIGIN, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use std::future::{Future, poll_fn, ready};
@@ -43,6 +43,10 @@ pub(crate) fn handle(gateway: &Gateway, request: Request<Incoming>, loopback: bo
     let state = gateway.state();
     let dialect = dialect(request.uri().path(), request.headers());
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    let most = state.settings.limits.header_bytes;
+    if head_bytes(uri, headers) > most {
+        return Box::pin(ready(refusal(dialect, head_too_long(most))));
+    }
     if let Err(refused) = guard::check_browser(&state.settings, loopback, method, uri, headers) {
         return Box::pin(ready(refusal(dialect, refused)));
     }
@@ -63,6 +67,18 @@ pub(crate) fn handle(gateway: &Gateway, request: Request<Incoming>, loopback: bo
         headers.append(VARY, HeaderValue::from_static("origin"));
         response
     })
+}
+
+/// How long a request's head is. The protocols bound what they take in before they have read it, by a multiple at most.
+fn head_bytes(uri: &Uri, headers: &HeaderMap) -> usize {
+    let target = uri.path_and_query().map_or(0, |target| target.as_str().len());
+    headers.iter().fold(target, |sum, (name, value)| sum + name.as_str().len() + value.len() + 4)
+}
+
+fn head_too_long(most: usize) -> ErrorBody {
+    let text = format!("the head is longer than {most} bytes; gateway.limits.headerBytes sets the bound");
+    let body = ErrorBody::new(ErrorKind::TooLarge, text);
+    body.with_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
 }
 
 /// In which dialect to say that something is wrong.

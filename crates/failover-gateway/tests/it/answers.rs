@@ -1,9 +1,11 @@
 //! Questions and answers: whole and streamed, from the first model and from the next.
 
 use crate::common::{Setup, World, question, said, until, words};
-use failover_testkit::upstream::{Answer, Step};
+use failover_testkit::upstream::{Answer, Respond, Step};
 use http::Method;
 use serde_json::json;
+use std::time::{Duration, Instant};
+use test_case::test_case;
 
 // spec: G-1, G-5
 #[tokio::test]
@@ -84,16 +86,18 @@ async fn a_stream_ends_as_an_answer_ends() {
 async fn a_total_failure_has_a_true_status_and_says_what_was_tried() {
     let world = World::new().await;
     let limited = r#"{"error":{"message":"Rate limit reached","type":"rate_limit_error","code":"rate_limit_exceeded"}}"#;
-    let step = || failover_testkit::upstream::Respond::new(429).header("retry-after", "17").body(limited);
-    world.first.script("one", [step().into()]);
-    world.second.script("two", [step().into()]);
+    let step = |wait: &str| Respond::new(429).header("retry-after", wait).body(limited).into();
+    world.first.script("one", [step("120")]);
+    world.second.script("two", [step("42")]);
+    let begun = Instant::now();
     for stream in [false, true] {
         let body =
             json!({ "model": "default", "stream": stream, "messages": [{ "role": "user", "content": "x" }] });
         let answer = world.chat(&body).await;
         assert_eq!(answer.status, 429, "{}", answer.text());
         let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
-        assert!((1..=30).contains(&wait), "{wait}");
+        let least = 42_u64.saturating_sub(begun.elapsed().as_secs() + 1);
+        assert!((least..=42).contains(&wait), "the soonest of both: {wait}");
         assert_eq!(answer.header("x-failover-reason"), Some("rate_limit"));
         let error = &answer.json()["error"];
         assert_eq!(error["type"], "rate_limit_error");
@@ -105,6 +109,24 @@ async fn a_total_failure_has_a_true_status_and_says_what_was_tried() {
     }
 }
 
+// spec: G-2
+#[test_case(Step::json(500, r#"{"error":{"message":"The server had an error","type":"server_error"}}"#), 502, 503; "crashed")]
+#[test_case(words(9).cut_after(0).into(), 504, 503; "broken off")]
+#[test_case(Step::json(429, r#"{"error":{"message":"Rate limit reached"}}"#), 429, 429; "limited")]
+#[tokio::test]
+async fn where_everybody_rests_waiting_is_what_helps(step: Step, first: u16, then: u16) {
+    let world = World::new().await;
+    world.first.script("one", [step]);
+    let told = world.chat(&question("first/one")).await;
+    assert_eq!(told.status, first, "{}", told.text());
+    let calls = world.first.log().len();
+    let told = world.chat(&question("first/one")).await;
+    assert_eq!((told.status, world.first.log().len()), (then, calls), "{}", told.text());
+    assert_eq!(told.header("x-failover-attempts"), Some("0"));
+    let wait: u64 = told.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+}
+
 // spec: G-1, G-2
 #[tokio::test]
 async fn a_name_that_nothing_stands_behind() {
@@ -113,8 +135,13 @@ async fn a_name_that_nothing_stands_behind() {
     assert_eq!(answer.status, 404, "{}", answer.text());
     assert!(answer.text().contains("default"), "{}", answer.text());
     assert_eq!(world.chat(&question("")).await.status, 400);
-    let answer = world.chat(&question("nobody/model")).await;
-    assert_eq!(answer.status, 404, "{}", answer.text());
+    for nobody in ["nobody/model", "second/two@second:nope", "second/two@first:default"] {
+        let answer = world.chat(&question(nobody)).await;
+        assert_eq!(answer.status, 404, "{}", answer.text());
+        assert!(answer.header("retry-after").is_none(), "waiting does not help");
+        assert!(!answer.text().contains("second:default"), "whose keys there are is nobody's business");
+    }
+    assert_eq!(world.chat(&question("second/two@second:default")).await.status, 200);
     let any = World::with(Setup::gateway("routes: { '*': {} }")).await;
     assert_eq!(any.chat(&question("gpt-4o")).await.status, 200);
 }
@@ -158,9 +185,16 @@ async fn a_client_that_leaves_closes_the_upstream_and_starts_nothing() {
             let read = tokio::io::AsyncReadExt::read(&mut reader, &mut some).await.unwrap();
             assert!(read > 0);
         }
+        let left = Instant::now();
+        let left_at = failover::types::Clock::now(&failover::runner::SystemClock::new());
         drop((reader, writer));
         until(&world.first, |log| log[before].closed_at.is_some()).await;
-        assert!(world.first.log()[before].abandoned);
+        let noticed = left.elapsed();
+        let log = world.first.log();
+        assert!(log[before].abandoned);
+        // By the upstream's own clock; a second more for machines on which nobody gets a turn.
+        let took = log[before].closed_at.unwrap().since(left_at);
+        assert!(took < Duration::from_secs(2) && took <= noticed + Duration::from_secs(1), "{took:?}");
     }
     let profiles = world.admin("profiles").await;
     let first = profiles["profiles"].as_array().unwrap().iter().find(|it| it["provider"] == "first").unwrap();

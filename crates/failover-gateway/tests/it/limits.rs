@@ -39,6 +39,18 @@ async fn a_long_body_is_refused_promised_or_not() {
 }
 
 // spec: G-7
+#[tokio::test]
+async fn a_head_is_as_long_as_the_config_allows_and_no_longer() {
+    let world = World::with(Setup::gateway("limits: { headerBytes: 20000 }")).await;
+    for (length, status) in [(19_000, 200), (20_001, 431), (35_000, 431)] {
+        let long = "x".repeat(length);
+        let answer = world.post("/v1/chat/completions", &[("x-long", &long)], &question("default")).await;
+        assert_eq!(answer.status, status, "{length}: {}", answer.text());
+    }
+    assert_eq!(world.first.log().len(), 1);
+}
+
+// spec: G-7
 #[test_case(""; "nothing at all")]
 #[test_case("P"; "the beginning of either protocol")]
 #[test_case("POST /v1/chat/completions HTTP/1.1\r\nhost: loc"; "half a head")]

@@ -6,6 +6,7 @@ use failover::store::MemoryStore;
 use failover_testkit::upstream::{Step, Upstream};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use test_case::test_case;
 
 const BUSY: &str = r#"{"error":{"type":"overloaded_error","message":"busy"}}"#;
 
@@ -92,6 +93,85 @@ async fn profiles_are_steered_by_admins() {
     }
 }
 
+// spec: A-23
+#[tokio::test]
+async fn a_pause_covers_the_model_that_was_meant_or_is_refused() {
+    let world = World::new().await;
+    let served =
+        async || world.chat(&question("default")).await.header("x-failover-served").unwrap().to_owned();
+    for written in ["one", "first/one", "FIRST/one"] {
+        let paused = steer(&world, "profiles/first:default/pause", &json!({ "model": written })).await;
+        assert_eq!(paused["pauses"], json!(["one"]), "{written}");
+        assert_eq!(served().await, "second/two", "{written}");
+        let resumed = steer(&world, "profiles/first:default/resume", &json!({ "model": written })).await;
+        assert_eq!(resumed["pauses"], json!([]), "{written}");
+        assert_eq!(served().await, "first/one", "{written}");
+    }
+    // No chain has it, and it can be asked for all the same.
+    let paused = steer(&world, "profiles/first:default/pause", &json!({ "model": "first/other" })).await;
+    assert_eq!(paused["pauses"], json!(["other"]));
+    let probed = steer(&world, "profiles/first:default/probe", &json!({ "model": "first/one" })).await;
+    assert_eq!(probed["probe"]["model"], "first/one", "{probed}");
+    let headers = [("authorization", "Bearer fo-admin")];
+    for (verb, written) in
+        [("pause", "second/two"), ("pause", "no such model"), ("pause", "two"), ("probe", "second/two")]
+    {
+        let path = format!("/admin/v1/profiles/first:default/{verb}");
+        let refused = world.post(&path, &headers, &json!({ "model": written })).await;
+        assert_eq!(refused.status, 400, "{verb} {written}: {}", refused.text());
+        assert!(refused.text().contains("first"), "{}", refused.text());
+    }
+}
+
+// spec: G-8, R-11
+#[test_case("default", ""; "passed on")]
+#[test_case("held", "routes: { held: { chain: ['first/one', 'second/two'], streamRescue: 'buffer', bufferBytes: 500 } }"; "longer than what is held")]
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_a_decision_like_any_failure(model: &str, routes: &str) {
+    let world = World::with(Setup::gateway(routes)).await;
+    world.first.script("one", [words(60).cut_after(40).into()]);
+    let streamed = world.stream(model).await;
+    assert!(streamed.error.is_some() && !streamed.text.is_empty(), "{}", streamed.raw);
+    let status = world.admin("status").await;
+    let of_first: Vec<&Value> =
+        status["decisions"].as_array().unwrap().iter().filter(|it| it["model"] == "first/one").collect();
+    let [failed] = of_first.as_slice() else { panic!("one break, one decision: {status}") };
+    assert_eq!(
+        (&failed["decision"], &failed["profile"]),
+        (&json!("candidate_failed"), &json!("first:default"))
+    );
+    assert_eq!((&failed["reason"], &failed["position"]), (&json!("timeout"), &json!(1)), "{failed}");
+    let profile = &world.admin("profiles").await["profiles"][0];
+    assert_eq!((&profile["state"], &profile["reason"]), (&json!("cooling"), &failed["reason"]), "{profile}");
+    assert_eq!(profile["errors"], 1);
+}
+
+// spec: S-3, S-8
+#[tokio::test]
+async fn a_choice_can_be_undone_and_is_not_made_of_a_slip() {
+    let world = World::new().await;
+    let headers = [("x-failover-session", "s1")];
+    let served = async || {
+        let answer = world.post("/v1/chat/completions", &headers, &question("default")).await;
+        answer.header("x-failover-served").unwrap().to_owned()
+    };
+    let admin = [("authorization", "Bearer fo-admin")];
+    for slip in ["sceond/two", "second/two@second:nope", "two"] {
+        let refused = world.post("/admin/v1/sessions/s1/select", &admin, &json!({ "model": slip })).await;
+        assert_eq!(refused.status, 400, "{slip}: {}", refused.text());
+    }
+    assert_eq!(served().await, "first/one");
+    steer(&world, "sessions/s1/select", &json!({ "model": "second/two@second:default" })).await;
+    steer(&world, "sessions/s1/reset", &json!({})).await;
+    assert_eq!(served().await, "second/two", "what a person chose stays");
+    steer(&world, "sessions/s1/reset", &json!({ "new": true })).await;
+    assert_eq!(served().await, "first/one");
+    for (verb, body) in [("reset", json!({ "model": "second/two" })), ("select", json!({ "new": true }))] {
+        let refused = world.post(&format!("/admin/v1/sessions/s1/{verb}"), &admin, &body).await;
+        assert_eq!(refused.status, 400, "{verb}: {}", refused.text());
+    }
+}
+
 // spec: G-7, S-8
 #[tokio::test]
 async fn sessions_are_selected_and_reset_by_admins() {
@@ -124,6 +204,20 @@ async fn a_reload_is_for_what_comes_and_streams_go_on() {
     assert_eq!(world.chat(&question("default")).await.header("x-failover-served"), Some("second/two"));
     let whole = open.whole().await;
     assert!(whole.text().contains("[DONE]") && whole.text().contains("w59"), "{}", whole.text());
+}
+
+// spec: G-9
+#[tokio::test]
+async fn what_a_reload_cannot_change_is_told() {
+    let world = World::new().await;
+    let loaded = |gateway: &str| {
+        load_text("failover.json5", &Setup::gateway(gateway).config(&world.first, &world.second)).unwrap()
+    };
+    assert_eq!(world.gateway.reload(loaded("keepaliveMs: 1000")).await.unwrap(), Vec::<String>::new());
+    let told = world.gateway.reload(loaded("listen: '127.0.0.1:9999'")).await.unwrap();
+    assert!(told.len() == 1 && told[0].contains("gateway.listen"), "{told:?}");
+    let told = world.gateway.reload(loaded("telemetry: { otlpEndpoint: 'http://127.0.0.1:1' }")).await.unwrap();
+    assert!(told.len() == 1 && told[0].contains("gateway.telemetry"), "{told:?}");
 }
 
 // spec: G-9

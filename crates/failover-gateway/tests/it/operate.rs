@@ -216,7 +216,8 @@ async fn what_a_reload_cannot_change_is_told() {
     assert_eq!(world.gateway.reload(loaded("keepaliveMs: 1000")).await.unwrap(), Vec::<String>::new());
     let told = world.gateway.reload(loaded("listen: '127.0.0.1:9999'")).await.unwrap();
     assert!(told.len() == 1 && told[0].contains("gateway.listen"), "{told:?}");
-    let told = world.gateway.reload(loaded("telemetry: { otlpEndpoint: 'http://127.0.0.1:1' }")).await.unwrap();
+    let told =
+        world.gateway.reload(loaded("telemetry: { otlpEndpoint: 'http://127.0.0.1:1' }")).await.unwrap();
     assert!(told.len() == 1 && told[0].contains("gateway.telemetry"), "{told:?}");
 }
 

@@ -1,6 +1,7 @@
 //! One pass over the text, then rows in the order of precedence: the first that holds decides.
 
 use crate::compile::{Compiled, RuleSetError};
+use crate::hints;
 use crate::operator::{self, Checked, OperatorRule, OperatorRuleError};
 use crate::reading::{self, Present, Reading, Scratch};
 use crate::rule::{Family, ProviderRules};
@@ -246,6 +247,8 @@ impl Classifier {
         // Spans are bytes of the signal's body; what a cause said has none.
         let span = span.filter(|_| level == 0);
         let hint = if may_wait(reason) { reading.hint().cloned() } else { None };
+        let asks = hint.is_none() && reason.lane() == Lane::RateLimit;
+        let hint = if asks { hints::windows(reading.signal.headers) } else { hint };
         let tokens = matches!(reason, FailoverReason::ContextOverflow | FailoverReason::RateLimit)
             .then(|| reading.tokens())
             .flatten();

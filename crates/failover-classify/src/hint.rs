@@ -38,7 +38,7 @@ pub enum RetryWhen {
 }
 
 /// No provider's wait is longer: 31 days. Longer ones are nonsense or a unit misread.
-const LONGEST: Duration = Duration::from_hours(31 * 24);
+pub(crate) const LONGEST: Duration = Duration::from_hours(31 * 24);
 
 impl RetryHint {
     /// A hint and where it was read.

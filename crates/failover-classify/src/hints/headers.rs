@@ -1,7 +1,7 @@
 //! Headers that say when to come back.
 
 use super::duration::{self, MILLIS, SECONDS};
-use super::wall;
+use super::{is_sane, wall};
 use crate::lower::Lower;
 use crate::view::find_ignore_case;
 use crate::{RetryHint, RetryWhen};
@@ -72,8 +72,9 @@ pub(super) fn explicit(headers: &[(&str, &str)]) -> Option<RetryHint> {
     if headers.is_empty() {
         return None;
     }
-    let (name, when) =
-        NAMES.iter().find_map(|(name, unit)| Some((*name, when(value(headers, name)?, *unit)?)))?;
+    let (name, when) = NAMES
+        .iter()
+        .find_map(|(name, unit)| Some((*name, when(value(headers, name)?, *unit).filter(is_sane)?)))?;
     if when == RetryWhen::After(Duration::ZERO) {
         return Some(RetryHint::new(when, name));
     }
@@ -86,12 +87,19 @@ pub(super) fn explicit(headers: &[(&str, &str)]) -> Option<RetryHint> {
 }
 
 /// Reset of the window that is used up: they are sent with every answer, so only an exhausted one counts.
-pub(super) fn windows(headers: &[(&str, &str)]) -> Option<RetryHint> {
+pub(crate) fn windows(headers: &[(&str, &str)]) -> Option<RetryHint> {
     if headers.is_empty() {
         return None;
     }
     let (name, when) = rejected(headers).or_else(|| exhausted(headers))?;
     Some(RetryHint::new(when, name))
+}
+
+/// The longer of two waits, where they can be compared; nonsense is none.
+fn keep_longest(longest: &mut Option<(String, RetryWhen)>, name: String, when: RetryWhen) {
+    if is_sane(&when) && longest.as_ref().is_none_or(|(_, other)| later(&when, other)) {
+        *longest = Some((name, when));
+    }
 }
 
 /// `anthropic-ratelimit-unified-*-status: rejected` and the reset beside it.
@@ -104,10 +112,8 @@ fn rejected(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
         let name = name.to_ascii_lowercase();
         let Some(base) = name.strip_suffix("-status") else { continue };
         let reset = format!("{base}-reset");
-        if let Some(at) = value(headers, &reset).and_then(|text| when(text, SECONDS))
-            && latest.as_ref().is_none_or(|(_, other)| later(&at, other))
-        {
-            latest = Some((reset, at));
+        if let Some(at) = value(headers, &reset).and_then(|text| when(text, SECONDS)) {
+            keep_longest(&mut latest, reset, at);
         }
     }
     latest
@@ -125,12 +131,13 @@ fn later(one: &RetryWhen, other: &RetryWhen) -> bool {
     }
 }
 
-/// `…-remaining-tokens: 0` or `…-tokens-remaining: 0` and the reset beside it; a reset without any remaining.
+/// `…-remaining-tokens: 0` or `…-tokens-remaining: 0` and the reset beside it; a reset beside which nothing says that
+/// the window is open.
 fn exhausted(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
     let mut latest: Option<(String, RetryWhen)> = None;
     for (name, text) in headers {
         if let Some(at) = structured(name, text) {
-            latest = Some((name.to_ascii_lowercase(), at));
+            keep_longest(&mut latest, name.to_ascii_lowercase(), at);
             continue;
         }
         if !LIMITS.iter().any(|word| find_ignore_case(name, word).is_some())
@@ -143,32 +150,54 @@ fn exhausted(headers: &[(&str, &str)]) -> Option<(String, RetryWhen)> {
         if remaining.is_some_and(|left| left.parse::<f64>().is_ok_and(|left| left > 0.0)) {
             continue;
         }
+        if value(headers, &name.replace("reset", "status")).is_some_and(|status| !is_used_up(status)) {
+            continue;
+        }
         let unit = if name.ends_with("-ms") { MILLIS } else { SECONDS };
-        if let Some(at) = when(text, unit)
-            && latest.as_ref().is_none_or(|(_, other)| later(&at, other))
-        {
-            latest = Some((name, at));
+        if let Some(at) = when(text, unit) {
+            keep_longest(&mut latest, name, at);
         }
     }
     latest
 }
 
+/// Whether the status of a window says that nothing is left in it: `rejected`, and not `allowed` or `allowed_warning`.
+fn is_used_up(status: &str) -> bool {
+    ["reject", "exhaust", "exceed", "block", "denied", "limited", "throttled"]
+        .iter()
+        .any(|word| find_ignore_case(status, word).is_some())
+}
+
 /// Words of headers that speak of a limit.
 const LIMITS: [&str; 3] = ["ratelimit", "rate-limit", "quota"];
 
-/// `RateLimit: limit=10, remaining=0, reset=30` and `RateLimit: "default";r=0;t=30`: the drafts of the IETF.
+/// `RateLimit: limit=10, remaining=0, reset=30` and `RateLimit: "burst";r=5;t=5, "daily";r=0;t=30`: the drafts of the
+/// IETF. Of policies that are used up, the longest counts.
 fn structured(name: &str, text: &str) -> Option<RetryWhen> {
     if !name.eq_ignore_ascii_case("ratelimit") && !name.eq_ignore_ascii_case("x-ratelimit") {
         return None;
     }
-    let pair = |names: [&str; 2]| {
-        text.split([',', ';'])
+    if let Some(at) = window(&text.split([',', ';']), ["remaining", "reset"]) {
+        return Some(at);
+    }
+    let policies = text.split(',').filter_map(|policy| window(&policy.split(';'), ["r", "t"]));
+    policies.filter(is_sane).reduce(|longest, other| if later(&other, &longest) { other } else { longest })
+}
+
+/// The reset among pairs that say that nothing is left.
+fn window<'a>(
+    pairs: &(impl Iterator<Item = &'a str> + Clone),
+    [left, reset]: [&str; 2],
+) -> Option<RetryWhen> {
+    let pair = |name: &str| {
+        pairs
+            .clone()
             .filter_map(|part| part.trim().split_once('='))
-            .find(|(key, _)| names.contains(key))
+            .find(|(key, _)| key.trim() == name)
             .map(|(_, value)| value.trim())
     };
-    pair(["remaining", "r"]).filter(|left| *left == "0")?;
-    when(pair(["reset", "t"])?, SECONDS)
+    pair(left).filter(|left| *left == "0")?;
+    when(pair(reset)?, SECONDS)
 }
 
 #[cfg(test)]
@@ -207,10 +236,39 @@ mod tests {
     #[test_case("RateLimit", "limit=100, remaining=0, reset=30", Some(30_000); "pairs")]
     #[test_case("ratelimit", "\"default\";r=0;t=7", Some(7_000); "parameters")]
     #[test_case("ratelimit", "\"default\";r=5;t=7", None; "something is left")]
+    #[test_case("ratelimit", "\"burst\";r=5;t=5, \"daily\";r=0;t=3600", Some(3_600_000); "one of two policies")]
+    #[test_case("ratelimit", "\"daily\";r=0;t=3600, \"burst\";r=0;t=5", Some(3_600_000); "two policies that are used up")]
+    #[test_case("ratelimit", "\"burst\";r=0;t=5, \"daily\";r=7;t=3600", Some(5_000); "the shorter of two policies")]
     #[test_case("x-rate-limit-reset", "12", Some(12_000); "hyphenated")]
     #[test_case("x-ratelimit-reset-ms", "1250", Some(1_250); "milliseconds")]
     fn windows_are_written_in_many_ways(name: &str, value: &str, ms: Option<u64>) {
         let after = windows(&[(name, value)]).map(|hint| hint.when);
         assert_eq!(after, ms.map(|ms| RetryWhen::After(Duration::from_millis(ms))));
+    }
+
+    // spec: C-20
+    #[test_case("allowed", None; "allowed")]
+    #[test_case("allowed_warning", None; "nearly used up")]
+    #[test_case("rejected", Some(1_787_400_000_000); "rejected")]
+    #[test_case("quota_exceeded", Some(1_787_400_000_000); "exceeded")]
+    fn a_window_with_a_status_is_believed(status: &str, at: Option<u64>) {
+        let headers = [
+            ("anthropic-ratelimit-unified-7d-reset", "1787400000"),
+            ("anthropic-ratelimit-unified-7d-status", status),
+            ("anthropic-ratelimit-unified-5h-reset", "1787000000"),
+            ("anthropic-ratelimit-unified-5h-status", "allowed"),
+        ];
+        let when = windows(&headers).map(|hint| hint.when);
+        assert_eq!(when, at.map(|ms| RetryWhen::At(Timestamp::from_millis(ms))));
+    }
+
+    // spec: C-20
+    #[test]
+    fn a_wait_that_is_nonsense_hides_no_other() {
+        let headers = [("retry-after-ms", "99999999999"), ("retry-after", "7")];
+        assert_eq!(explicit(&headers[..1]), None);
+        assert_eq!(explicit(&headers).unwrap().when, RetryWhen::After(Duration::from_secs(7)));
+        let windows_of = [("x-ratelimit-reset-tokens", "99999999s"), ("x-ratelimit-reset-requests", "20s")];
+        assert_eq!(windows(&windows_of).unwrap().when, RetryWhen::After(Duration::from_secs(20)));
     }
 }

@@ -7,12 +7,21 @@ pub(crate) mod wall;
 mod words;
 mod zones;
 
+use crate::hint::LONGEST;
 use crate::reading::Reading;
 use crate::{RetryHint, RetryWhen};
 
 pub(crate) use words::words;
 
-/// The best statement of the signal. Headers speak first, then fields, then text.
+/// What the windows of the headers say: sent beside failures of every kind, so only a rate limit asks for it.
+pub(crate) use headers::windows;
+
+/// Whether a provider can mean it: a span of more than 31 days is nonsense. Of a time only a clock can tell.
+fn is_sane(when: &RetryWhen) -> bool {
+    !matches!(when, RetryWhen::After(span) if *span > LONGEST)
+}
+
+/// The best statement of the signal. Headers that say nothing else speak first, then fields, then text.
 pub(crate) fn read(reading: &Reading<'_>) -> Option<RetryHint> {
     let headers = reading.signal.headers;
     let front = text::Front::of(reading);
@@ -32,7 +41,7 @@ pub(crate) fn read(reading: &Reading<'_>) -> Option<RetryHint> {
             Some(field)
         }
         (Some(hint), None) | (None, Some(hint)) => Some(hint),
-        (None, None) => headers::windows(headers),
+        (None, None) => None,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::duration::{self, SECONDS};
 use super::headers::when;
-use super::wall;
 use super::words::FIELDS;
+use super::{is_sane, wall};
 use crate::reading::Reading;
 use crate::source::Source;
 use crate::view::View;
@@ -42,13 +42,13 @@ impl<'a> Front<'a> {
             if !alone(self.text, found.start, found.end) {
                 continue;
             }
-            let Some(mut when) = self.value(found.end, *unit) else { continue };
+            let Some(mut when) = self.value(found.end, *unit).filter(is_sane) else { continue };
             // A time of day without a date: not a span, though it is written like one.
             if matches!(when, RetryWhen::After(_)) && is_point(name) && self.is_clock(found.end) {
                 continue;
             }
             if let RetryWhen::After(span) = &mut when
-                && matches!(*name, "retrydelay" | "quotaresetdelay")
+                && matches!(*name, "retrydelay" | "retry_delay" | "quotaresetdelay")
             {
                 *span = without_noise(*span);
             }
@@ -74,6 +74,9 @@ impl<'a> Front<'a> {
     fn value(&self, end: usize, unit: u128) -> Option<RetryWhen> {
         let rest = self.text.get(end..)?;
         let named = rest.trim_start_matches(['"', '\'', ' ']);
+        if let Some(span) = message(named) {
+            return Some(RetryWhen::After(span));
+        }
         let value = match named.strip_prefix([':', '=']) {
             Some(value) => value,
             // Pairs of headers as Python prints them: `('retry-after', '900')`.
@@ -104,7 +107,13 @@ impl<'a> Front<'a> {
         for found in &self.heard.said {
             let (start, end) = (found.start, found.end);
             let span = match found.word {
-                Said::Before(bare) if alone(self.text, start, end) => span_after(self.text, start, end, bare),
+                Said::Before(bare) if alone(self.text, start, end) => {
+                    let dated = self.is_date(end);
+                    if dated && clock.is_none() && self.text.get(start..end).is_some_and(is_after) {
+                        clock = self.clock_after(end);
+                    }
+                    span_after(self.text, start, end, bare && !dated)
+                }
                 Said::Behind => span_before(self.text, start),
                 Said::Clock if clock.is_none() => {
                     clock = self.clock_after(end);
@@ -112,11 +121,19 @@ impl<'a> Front<'a> {
                 }
                 Said::Before(_) | Said::Clock => None,
             };
-            if let Some(span) = span {
-                return Some(RetryHint::new(RetryWhen::After(span), "text"));
+            if let Some(when) = span.map(RetryWhen::After).filter(is_sane) {
+                return Some(RetryHint::new(when, "text"));
             }
         }
         clock
+    }
+
+    /// Whether a date or a time of day stands behind `end`. The source is asked: the text has no `-`.
+    fn is_date(&self, end: usize) -> bool {
+        let Some(rest) = self.text.get(end..) else { return false };
+        let skipped = rest.len() - rest.trim_start_matches([' ', ':', '"', '\'']).len();
+        let from = self.view.origin(end + skipped);
+        wall::is_date(self.source.cut(from, from + 32))
     }
 
     /// The clock text, or the time, that stands behind `end`.
@@ -159,6 +176,26 @@ fn without_noise(span: Duration) -> Duration {
         return span;
     }
     Duration::from_millis(u64::try_from(span.saturating_add(HALF).as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Whether words before a wait may stand before a time as well: `retry your request after`.
+fn is_after(words: &str) -> bool {
+    words.ends_with(" after")
+}
+
+/// A span as the fields of a message: `{ seconds: 34 nanos: 500 }`, `: {"seconds": 34}`.
+fn message(text: &str) -> Option<Duration> {
+    let text = text.trim_start_matches([':', '=', ' ']).strip_prefix('{')?;
+    let (fields, _) = text.split_once('}').unwrap_or((text, ""));
+    let number = |name: &str| {
+        let (_, rest) = fields.split_once(name)?;
+        let rest = rest.trim_start_matches(['"', '\'', ':', '=', ' ']);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest.get(..digits)?.parse::<u64>().ok()
+    };
+    let (seconds, nanos) = (number("seconds"), number("nanos"));
+    seconds.or(nanos)?;
+    Duration::from_secs(seconds.unwrap_or(0)).checked_add(Duration::from_nanos(nanos.unwrap_or(0)))
 }
 
 /// Whether a field's name says that a point in time stands in it.

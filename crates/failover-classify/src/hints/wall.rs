@@ -117,6 +117,37 @@ pub(crate) fn leading(text: &str) -> Option<(String, Option<String>)> {
         .then(|| (clock.split_whitespace().collect::<Vec<_>>().join(" "), zone))
 }
 
+/// Whether a number begins a date or a time of day: `2026-12-01`, `12:30`, `12/01/2026`, `5 pm`, `1st`, `1 December`.
+pub(super) fn is_date(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.get(digits..).unwrap_or_default();
+    if digits == 0 || digits > 4 {
+        return false;
+    }
+    let numbered = |rest: &str| rest.starts_with(|ch: char| ch.is_ascii_digit());
+    if let Some(rest) = rest.strip_prefix([':', '/']) {
+        return numbered(rest);
+    }
+    // Two dashes: `60-90 seconds` has one.
+    if let Some((middle, rest)) = rest.strip_prefix('-').and_then(|rest| rest.split_once('-')) {
+        return (1..=9).contains(&middle.len())
+            && middle.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && numbered(rest);
+    }
+    let rest = rest.trim_start_matches(' ');
+    let (word, rest) = rest.split_at(rest.find(|ch: char| !ch.is_ascii_alphabetic()).unwrap_or(rest.len()));
+    let is = |words: &[&str]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
+    let is_month = |month: &&str| word.get(..3).is_some_and(|word| word.eq_ignore_ascii_case(month));
+    let marked = is(&["am", "pm", "st", "nd", "rd", "th"])
+        || is(&["a", "p"])
+            && rest.starts_with('.')
+            && rest.get(1..2).is_some_and(|ch| ch.eq_ignore_ascii_case("m"));
+    // `30 may help` is no date.
+    let rest = rest.trim_start_matches([' ', '.', ',']);
+    let dated = MONTHS.iter().any(is_month) && !rest.starts_with(|ch: char| ch.is_ascii_alphabetic());
+    digits <= 2 && (marked || dated)
+}
+
 fn is_zone(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     // `ist` and `et` are words of other languages.

@@ -1,3 +1,5 @@
+//! What is taken out of texts, and what stays.
+
 use super::*;
 use test_case::test_case;
 

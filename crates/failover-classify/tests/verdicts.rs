@@ -61,6 +61,14 @@ fn texts_mean_what_they_say() {
 #[test_case(None, 403, r#"{"error":{"message":"Payment required: add credits to your account"}}"#, "billing"; "billing at 403")]
 #[test_case(None, 402, r#"{"error":"weekly usage limit exhausted, resets tomorrow"}"#, "rate_limit"; "window at 402")]
 #[test_case(Some("openrouter"), 403, r#"{"error":{"message":"Key limit exceeded (daily limit)","code":403}}"#, "billing"; "openrouter key limit")]
+#[test_case(Some("groq"), 403, r#"{"error":{"message":"Key limit exceeded (daily limit)","code":403}}"#, "auth"; "key limit of another provider")]
+#[test_case(None, 403, "Key limit exceeded", "auth"; "key limit of nobody")]
+#[test_case(Some("openai"), 400, r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","code":"unsupported_value"}}"#, "model_not_found"; "a value that this model does not take")]
+#[test_case(Some("openai"), 400, r#"{"error":{"message":"Unsupported parameter: 'reasoning_effort' is not supported with this model.","code":"unsupported_parameter"}}"#, "model_not_found"; "a parameter that this model does not take")]
+#[test_case(Some("anthropic"), 400, r#"{"error":{"type":"invalid_request_error","message":"`temperature` is deprecated for this model."}}"#, "model_not_found"; "a parameter that is deprecated")]
+#[test_case(Some("anthropic"), 400, r#"{"error":{"type":"invalid_request_error","message":"`temperature` and `top_p` cannot both be specified for this model. Please use only one."}}"#, "model_not_found"; "two parameters")]
+#[test_case(Some("openai"), 400, r#"{"error":{"message":"Unsupported value: 'temperature' must be at most 2.","code":"unsupported_value"}}"#, "format"; "a value that nobody takes")]
+#[test_case(Some("anthropic"), 400, r#"{"error":{"type":"invalid_request_error","message":"`temperature` and `top_p` cannot both be specified."}}"#, "format"; "two parameters anywhere")]
 #[test_case(None, 413, r#"{"error":{"message":"Request too large on tokens per minute (TPM): Limit 6000, Requested 6294"}}"#, "rate_limit"; "tokens a minute at 413")]
 #[test_case(None, 413, "<html><head><title>413 Request Entity Too Large</title></head></html>", "context_overflow"; "page 413")]
 #[test_case(None, 403, "<html><head><title>Just a moment...</title><style>.quota{insufficient balance}</style></head></html>", "server_error"; "challenge page")]
@@ -149,6 +157,20 @@ fn what_a_cause_said_has_no_span_in_the_body() {
 #[test_case("Rate limit exceeded. Retrying in 5 seconds (attempt 2/10)", None, None)]
 #[test_case("Rate limit exceeded, please retry after 7m12.5s", Some(432_500), None)]
 #[test_case("请求过于频繁，请在 30 秒后重试", Some(30_000), None)]
+#[test_case("Rate limit exceeded. Please retry after 2026-12-01T03:00:00Z.", None, Some(1_796_094_000_000); "a time after after")]
+#[test_case("Rate limit exceeded. Try again after 2026-12-01T03:00:00.5Z", None, Some(1_796_094_000_500); "a time with a fraction")]
+#[test_case("Rate limit exceeded. Please retry your request after 2026-12-01T03:00:00Z.", None, Some(1_796_094_000_000); "a time after a request")]
+#[test_case(
+    r#"{"error":{"message":"Rate limit reached. Please retry after 2026-12-01T03:00:00Z.","type":"rate_limit_exceeded"}}"#,
+    None,
+    Some(1_796_094_000_000); "a time in a message"
+)]
+#[test_case("Rate limit exceeded, retry after 60-90 seconds", Some(60_000), None; "a range is no date")]
+#[test_case("Rate limit exceeded: retry-after: 99999999. Please try again in 20s", Some(20_000), None; "a field of nonsense")]
+#[test_case("Rate limit exceeded, retry after 99999999 seconds or try again in 20s", Some(20_000), None; "a text of nonsense")]
+#[test_case("429 Resource has been exhausted (e.g. check quota). [retry_delay {\n  seconds: 34\n}\n]", Some(34_000), None; "a message of python")]
+#[test_case("429 Resource has been exhausted (e.g. check quota). retry_delay {\n  seconds: 1\n  nanos: 500000000\n}", Some(1_500), None; "a message with nanos")]
+#[test_case(r#"{"error":{"status":"RESOURCE_EXHAUSTED","message":"rate limit exceeded","retryDelay":{"seconds":7}}}"#, Some(7_000), None; "a message in json")]
 #[test_case(
     r#"{"error":{"type":"usage_limit_reached","resets_at":1777936568,"resets_in_seconds":13872}}"#,
     Some(13_872_000),
@@ -161,6 +183,57 @@ fn hints_are_the_provider_s_own_words(text: &str, after: Option<u64>, at: Option
         after
     );
     assert_eq!(hint.as_ref().and_then(failover_classify::RetryHint::at).map(Timestamp::as_millis), at);
+}
+
+// spec: C-20
+#[test_case("retry after 2026-12-01", 1_796_083_200_000; "a date")]
+#[test_case("try again after 2026-12-01 03:00:00 UTC", 1_796_094_000_000; "a date and a time of day")]
+#[test_case("retry after 1 December 2026", 1_796_083_200_000; "a month in words")]
+#[test_case("try again after 5 pm UTC", 1_796_058_000_000; "a time of day")]
+fn a_date_is_no_count_of_seconds(text: &str, wanted: u64) {
+    let body = format!("Rate limit exceeded, {text}.");
+    let hint = CLASSIFIER.classify(&Signal::text(&body)).hint.unwrap();
+    assert_eq!(
+        hint.resolve(Timestamp::from_millis(1_796_040_000_000)).map(Timestamp::as_millis),
+        Some(wanted),
+        "{hint:?}"
+    );
+}
+
+// spec: C-20
+#[test]
+fn windows_of_headers_give_a_wait_for_rate_limits_only() {
+    let headers = [
+        ("x-ratelimit-remaining-requests", "0"),
+        ("x-ratelimit-reset-requests", "6m0s"),
+        ("ratelimit", "\"a\";r=0;t=9"),
+    ];
+    for (status, expected) in [(500, None), (529, None), (402, None), (429, Some(Duration::from_mins(6)))] {
+        let signal = Signal::new(Surface::Http).with_status(status).with_headers(&headers);
+        let hint = CLASSIFIER.classify(&signal).hint;
+        assert_eq!(hint.and_then(|hint| hint.after()), expected, "{status}");
+    }
+    let open = [
+        ("anthropic-ratelimit-unified-7d-reset", "1796094000"),
+        ("anthropic-ratelimit-unified-7d-status", "allowed"),
+        ("anthropic-ratelimit-unified-reset", "1796094000"),
+        ("anthropic-ratelimit-unified-status", "allowed_warning"),
+    ];
+    let signal = Signal::new(Surface::Http).with_status(429).with_headers(&open);
+    assert_eq!(CLASSIFIER.classify(&signal).hint, None);
+    let text = b"Rate limit reached. Please try again in 20s";
+    let nonsense = [("retry-after", "99999999")];
+    let signal = Signal::new(Surface::Http).with_status(429).with_headers(&nonsense).with_body(text);
+    assert_eq!(CLASSIFIER.classify(&signal).hint.unwrap().after(), Some(Duration::from_secs(20)));
+}
+
+// spec: C-9
+#[test]
+fn every_status_of_a_server_is_known() {
+    for status in (500..600).filter(|status| !matches!(status, 504 | 522 | 524 | 529 | 598 | 599)) {
+        let signal = Signal::new(Surface::Http).with_status(status).with_body(b"{}");
+        assert_eq!(reason_of(&signal), "server_error", "{status}");
+    }
 }
 
 // spec: C-20

@@ -1,6 +1,7 @@
 //! The credential was refused, or it is gone for good.
 
 use super::text;
+use crate::Tier;
 use crate::rule::{Fact, Family, Rule, StatusSet};
 use failover_types::FailoverReason::{Auth, AuthPermanent};
 use failover_types::Scope;
@@ -14,6 +15,10 @@ const fn auth(id: &'static str, any: &'static [&'static str]) -> Rule {
 }
 
 pub(crate) const ROWS: &[Rule] = &[
+    // Billing is what only OpenRouter means by it (C-16).
+    Rule::new("core/auth-key-limit", Tier::Message, Family::NotAFailure, Auth)
+        .any(&["key limit exceeded"])
+        .status(StatusSet::OneOf(&[401, 403])),
     gone("core/gone-account", &[
         "{account|organization|organisation|workspace|org|user|team|tenant|project|consumer} {has been|was|is|is currently|have been|has been permanently|is permanently|is temporarily} {deactivated|disabled|deleted|suspended|terminated|banned|locked|blocked|closed|removed|restricted|blacklisted|blocklisted}",
         "{account|organisation|organization|workspace} {closed|removed|terminated} {at|by|for|because|due}",

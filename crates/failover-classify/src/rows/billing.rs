@@ -130,7 +130,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "monthly {spending|spend|usage|billing|hard} {limit|cap}",
         "{reached|exceeded|hit} .. {spending limit|spend limit|spending cap|hard limit}",
         "billing hard limit",
-        "key limit exceeded",
         "set inference limit",
         "safe experience mode",
         "raise your spending limit",

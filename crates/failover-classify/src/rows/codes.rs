@@ -474,6 +474,15 @@ pub(crate) const ROWS: &[Rule] = &[
         ],
     )
     .none(&["负载已饱和", "balance", "model is empty", "overloaded"]),
+    // Another model may take it: only the code alone says that nobody does.
+    code(
+        "core/code-model-parameter",
+        Family::Model,
+        ModelNotFound,
+        &["unsupported_value", "unsupported_parameter"],
+    )
+    .status(StatusSet::Range(200, 499))
+    .any(super::model::PARAMETERS),
     code(
         "core/code-format",
         Family::Format,

@@ -1,12 +1,21 @@
 //! This model or endpoint cannot serve this here: missing, retired, no access, lacks a feature.
 
 use super::text;
+use crate::Tier;
 use crate::rule::{Family, Rule, StatusSet};
 use failover_types::FailoverReason::ModelNotFound;
 
 const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
     text(id, Family::Model, ModelNotFound, any)
 }
+
+/// What a parameter or its value is refused with where only this model does not take it (C-15).
+pub(crate) const PARAMETERS: &[&str] = &[
+    "{does not|doesn't|do not|don't} support .. {with|for|on} {this|the|that} {model|deployment}",
+    "not supported {with|for|by|on|in} {this|the|that} {model|deployment}",
+    "{is|are} {deprecated|unsupported|not available|not allowed|not permitted} {with|for|on|in} {this|the|that} {model|deployment}",
+    "cannot {both |}be {specified|used|set|combined|enabled} .. {with|for|on} {this|the|that} {model|deployment}",
+];
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/model-missing", &[
@@ -208,6 +217,11 @@ pub(crate) const ROWS: &[Rule] = &[
         "nicht von diesem modell unterstützt",
     ])
     .none(&["formats: *", "following formats", "supported formats", "unsupported parameter*", "unsupported value*", "max tokens", "temperature", "top p", "'max*"]),
+    // Before the weights: they know the words of a refused parameter, not whose it is.
+    Rule::new("core/model-parameter", Tier::Message, Family::NotAFailure, ModelNotFound)
+        .any(PARAMETERS)
+        .status(StatusSet::OneOf(&[400, 422]))
+        .none(&["formats: *", "url", "plan", "balance", "credits", "quota"]),
     row("core/model-404", &["model", "deployment", "endpoint", "engine"])
         .status(StatusSet::OneOf(&[404]))
         .none(&["url", "conversation", "session", "thread", "item with id", "cached", "no handler", "path", "route"]),

@@ -32,9 +32,14 @@ pub(crate) const ROWS: &[Rule] = &[
     status("core/status-529", StatusSet::OneOf(&[529]), Overloaded),
     status(
         "core/status-500",
-        StatusSet::OneOf(&[500, 502, 503, 505, 506, 507, 508, 520, 521, 523, 525, 526, 527, 530]),
+        StatusSet::OneOf(&[
+            500, 501, 502, 503, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514, 515, 516, 517, 518, 519, 520, 521,
+            523, 525, 526, 527, 528, 530,
+        ]),
         ServerError,
     ),
+    // Of nobody's list: a load balancer's own.
+    status("core/status-531", StatusSet::Range(531, 597), ServerError),
     // A page under 429 is a gateway's own, whatever its title says of access.
     Rule::new("core/page-429", Tier::Message, Family::NotAFailure, RateLimit)
         .status(StatusSet::OneOf(&[429]))

@@ -95,17 +95,18 @@ fn settings(loaded: &Loaded) -> Result<(), failover::SettingsError> {
 }
 
 fn check_json(path: &Path, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let file = path.display().to_string();
     let faults: Vec<Value> = match failover::config::load(path) {
         Ok(loaded) => settings(&loaded)
             .err()
-            .map(|error| json!({ "file": path, "message": crate::exit::chain(&error) }))
+            .map(|error| json!({ "file": file, "message": crate::exit::chain(&error) }))
             .into_iter()
             .collect(),
         Err(LoadError::Invalid(found)) => found.faults.iter().map(fault_json).collect(),
-        Err(error) => vec![json!({ "file": path, "message": crate::exit::chain(&error) })],
+        Err(error) => vec![json!({ "file": file, "message": crate::exit::chain(&error) })],
     };
     let ok = faults.is_empty();
-    serde_json::to_writer(&mut *out, &json!({ "ok": ok, "file": path, "faults": faults }))?;
+    serde_json::to_writer(&mut *out, &json!({ "ok": ok, "file": file, "faults": faults }))?;
     writeln!(out)?;
     Ok(if ok { Exit::Ok } else { Exit::Config })
 }

@@ -12,6 +12,12 @@ use std::sync::Arc;
 /// Name of the variable that moves the state directory.
 pub(crate) const HOME: &str = "FAILOVER_HOME";
 
+/// A variable that names a place: of any bytes that a file's name may have.
+#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
+fn place(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 #[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -19,11 +25,11 @@ fn variable(name: &str) -> Option<String> {
 
 /// `FAILOVER_HOME`, or `.failover` in the user's home.
 pub(crate) fn directory() -> Result<PathBuf, Failure> {
-    if let Some(home) = variable(HOME) {
-        return Ok(PathBuf::from(home));
+    if let Some(home) = place(HOME) {
+        return Ok(home);
     }
-    match variable("HOME") {
-        Some(home) => Ok(Path::new(&home).join(".failover")),
+    match place("HOME") {
+        Some(home) => Ok(home.join(".failover")),
         None => Err(Failure::new(Exit::State, "there is no home directory").hint(format!("set {HOME}"))),
     }
 }
@@ -35,9 +41,9 @@ pub(crate) fn user() -> String {
 
 /// The state directory of OpenClaw: `OPENCLAW_STATE_DIR`, or `.openclaw` in the user's home.
 pub(crate) fn openclaw() -> Result<PathBuf, Failure> {
-    match (variable("OPENCLAW_STATE_DIR"), variable("HOME")) {
-        (Some(state), _) => Ok(PathBuf::from(state)),
-        (None, Some(home)) => Ok(Path::new(&home).join(".openclaw")),
+    match (place("OPENCLAW_STATE_DIR"), place("HOME")) {
+        (Some(state), _) => Ok(state),
+        (None, Some(home)) => Ok(home.join(".openclaw")),
         (None, None) => {
             Err(Failure::new(Exit::Usage, "there is no home directory")
                 .hint("name OpenClaw's state directory"))

@@ -52,6 +52,11 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
 /// Every fault: syntax, repeated and unknown keys, types, secrets, references to what does not exist.
 pub fn load_text(file: &str, text: &str) -> Result<Loaded, Diagnostics> {
     let document = Document::parse(file, text)?;
+    if !document.root().is_object() {
+        let hint = Some("write { before it and } behind it".to_owned());
+        let fault = document.fault("", false, "a config is an object".to_owned(), hint);
+        return Err(document.diagnostics(vec![fault]));
+    }
     let mut faults = unknown_keys(&document);
     match serde_path_to_error::deserialize::<_, Config>(document.root()) {
         Ok(config) => {
@@ -317,6 +322,16 @@ mod tests {
         for shown in [faults.render(false), faults.render(true), faults.to_string(), format!("{faults:?}")] {
             assert!(!shown.contains(secret), "{shown}");
         }
+    }
+
+    // spec: U-3
+    #[test_case("[]", 1)]
+    #[test_case("\n['a']", 2)]
+    #[test_case("7", 1)]
+    fn a_config_that_is_no_object_is_refused(text: &str, line: usize) {
+        let faults = load_text("x.json5", text).unwrap_err().faults;
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        assert!(fault.line == line && fault.message.contains("object") && fault.hint.is_some(), "{fault:?}");
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn head_too_long(most: usize) -> ErrorBody {
 /// In which dialect to say that something is wrong.
 fn dialect(path: &str, headers: &HeaderMap) -> ClientDialect {
     match path {
+        "/v1/chat/completions" => ClientDialect::Chat,
         "/v1/responses" => ClientDialect::Responses,
         "/v1/messages" => ClientDialect::Messages,
         _ if path.starts_with("/v1/messages/") || headers.contains_key(&ANTHROPIC_VERSION) => {

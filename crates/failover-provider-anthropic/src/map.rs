@@ -3,8 +3,8 @@
 use crate::DEFAULT_MAX_TOKENS;
 use failover_provider::{
     AttemptScope, ChatRequest, Dialect, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError,
-    LossReason, Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds,
-    ToolResult, Turns,
+    LossReason, Losses, Mapped, Message, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
+    ToolIds, ToolResult, Turns,
 };
 use serde_json::{Value, json};
 
@@ -40,9 +40,11 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
-    body.put_some("tool_choice", request.tool_choice.as_ref().map(tool_choice).as_ref())?;
-    body.put_some("temperature", request.temperature.as_ref())?;
-    body.put_some("top_p", request.top_p.as_ref())?;
+    let choice = request.choice_among(!tools.is_empty(), &mut mapper.losses);
+    body.put_some("tool_choice", choice.map(tool_choice).as_ref())?;
+    let (temperature, top_p) = request.sampling(takes(scope.model.model()), &mut mapper.losses);
+    body.put_some("temperature", temperature.as_ref())?;
+    body.put_some("top_p", top_p.as_ref())?;
     if !request.stop.is_empty() {
         body.put("stop_sequences", &request.stop)?;
     }
@@ -74,6 +76,12 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         &mut mapper.losses,
     )?;
     Mapped::new(&body, mapper.losses)
+}
+
+/// Claude from 4.1 on refuses both at once, and any takes a temperature from 0 to 1
+/// (<https://docs.claude.com/en/api/messages>). Other vendors that speak this API are as they are.
+fn takes(model: &str) -> Sampling {
+    if model.contains("claude") { Sampling::OneOf { hottest: 1.0 } } else { Sampling::Free }
 }
 
 struct Mapper<'a> {

@@ -3,8 +3,8 @@
 use crate::decode::SIGNATURE;
 use failover_provider::{
     AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
-    Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
-    Turns,
+    Losses, Mapped, Message, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice, ToolIds,
+    ToolResult, Turns,
 };
 use serde_json::{Value, json};
 
@@ -25,8 +25,9 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     }
     let mut inference = Fields::default();
     inference.put_some("maxTokens", request.max_tokens.as_ref())?;
-    inference.put_some("temperature", request.temperature.as_ref())?;
-    inference.put_some("topP", request.top_p.as_ref())?;
+    let (temperature, top_p) = request.sampling(takes(scope.model.model()), &mut mapper.losses);
+    inference.put_some("temperature", temperature.as_ref())?;
+    inference.put_some("topP", top_p.as_ref())?;
     if !request.stop.is_empty() {
         inference.put("stopSequences", &request.stop)?;
     }
@@ -52,6 +53,11 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     }
     body.put_opaque(&request.opaque, scope, &mut mapper.losses)?;
     Mapped::new(&body, mapper.losses)
+}
+
+/// Claude from 4.1 on refuses both at once, and any takes a temperature from 0 to 1.
+fn takes(model: &str) -> Sampling {
+    if model.contains("claude") { Sampling::OneOf { hottest: 1.0 } } else { Sampling::Free }
 }
 
 struct Mapper<'a> {

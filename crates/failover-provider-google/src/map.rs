@@ -51,7 +51,8 @@ pub(crate) fn map(
         declared.put("functionDeclarations", &tools)?;
         body.put("tools", &[declared])?;
     }
-    body.put_some("toolConfig", request.tool_choice.as_ref().map(tool_config).as_ref())?;
+    let choice = request.choice_among(!tools.is_empty(), &mut mapper.losses);
+    body.put_some("toolConfig", choice.map(tool_config).as_ref())?;
     let generation = mapper.generation(request)?;
     if !generation.is_empty() {
         body.put(GENERATION, &generation)?;

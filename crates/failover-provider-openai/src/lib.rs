@@ -13,6 +13,7 @@
 mod adapter;
 mod decode;
 mod facts;
+mod family;
 mod look;
 mod map;
 mod responses;

@@ -2,9 +2,10 @@
 
 use crate::adapter::DIALECT;
 use crate::facts::{EffortField, Facts};
+use crate::family::sampling;
 use failover_provider::{
     AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason, Losses,
-    Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    Mapped, Message, Opaque, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
 };
 use serde_json::{Value, json};
 
@@ -36,14 +37,16 @@ pub(crate) fn map(
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
-    body.put_some(
-        "tool_choice",
-        request.tool_choice.as_ref().map(|choice| tool_choice(choice, facts)).as_ref(),
-    )?;
-    body.put_some("temperature", request.temperature.as_ref())?;
-    body.put_some("top_p", request.top_p.as_ref())?;
+    let choice = request.choice_among(!tools.is_empty(), &mut mapper.losses);
+    body.put_some("tool_choice", choice.map(|choice| tool_choice(choice, facts)).as_ref())?;
+    let sampling = sampling(scope.model.model(), request.effort);
+    let (temperature, top_p) = request.sampling(sampling, &mut mapper.losses);
+    body.put_some("temperature", temperature.as_ref())?;
+    body.put_some("top_p", top_p.as_ref())?;
     body.put_some(facts.max_tokens, request.max_tokens.as_ref())?;
-    if !request.stop.is_empty() {
+    if sampling == Sampling::Fixed && !request.stop.is_empty() {
+        mapper.losses.note("stop", LossReason::NoPlace);
+    } else if !request.stop.is_empty() {
         body.put("stop", &request.stop)?;
     }
     if let Some(format) = &request.response_format {

@@ -30,7 +30,7 @@ pub use failure::{
 pub use ids::{IdMap, ToolIds};
 pub use json::{Fields, Json, JsonError};
 pub use losses::Losses;
-pub use mapped::{Mapped, Turns};
+pub use mapped::{Mapped, Sampling, Turns};
 pub use native::{Dialect, Native, NativeError, NativeFrame, ReadFrame};
 pub use opaque::{Bound, DialectHeader, Home, Opaque, Origin};
 pub use reply::{

@@ -1,6 +1,8 @@
 //! What a request becomes for one attempt, and what mappings have in common.
 
-use crate::{AttemptScope, ChatRequest, Fields, Json, JsonError, Loss, LossReason, Losses, Opaque};
+use crate::{
+    AttemptScope, ChatRequest, Fields, Json, JsonError, Loss, LossReason, Losses, Opaque, ToolChoice,
+};
 
 /// A request in the words of one API.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +69,52 @@ impl ChatRequest {
     }
 }
 
+/// Which of temperature and nucleus sampling a model takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "adapters choose among all of them")]
+pub enum Sampling {
+    /// Both.
+    Free,
+    /// One of the two, and a temperature of so much at most.
+    OneOf {
+        /// The highest temperature.
+        hottest: f64,
+    },
+    /// Neither.
+    Fixed,
+}
+
+impl ChatRequest {
+    /// Temperature and nucleus sampling (`top_p`) as the model takes them; what it would refuse is a loss.
+    pub fn sampling(&self, takes: Sampling, losses: &mut Losses) -> (Option<f64>, Option<f64>) {
+        let (temperature, top_p) = match takes {
+            Sampling::Free => (self.temperature, self.top_p),
+            Sampling::OneOf { hottest } => {
+                let temperature = self.temperature.map(|temperature| temperature.min(hottest));
+                (temperature, self.top_p.filter(|_| temperature.is_none()))
+            }
+            Sampling::Fixed => (None, None),
+        };
+        if temperature != self.temperature {
+            losses.note("temperature", LossReason::NoPlace);
+        }
+        if top_p != self.top_p {
+            losses.note("top_p", LossReason::NoPlace);
+        }
+        (temperature, top_p)
+    }
+
+    /// Which tool the model must call, where it is left `any` tool: APIs refuse the choice without. One that wants a call
+    /// is a loss then.
+    pub fn choice_among(&self, any: bool, losses: &mut Losses) -> Option<&ToolChoice> {
+        let choice = self.tool_choice.as_ref()?;
+        if !any && !matches!(choice, ToolChoice::Auto | ToolChoice::None) {
+            losses.note("tool_choice", LossReason::NoPlace);
+        }
+        any.then_some(choice)
+    }
+}
+
 /// The turns of a conversation for an API whose sides must alternate: what one side says twice in a row is one turn.
 /// Results of parallel calls come together that way, as such APIs want.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -108,6 +156,7 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use test_case::test_case;
 
     #[test]
     fn a_side_that_goes_on_has_one_turn() {
@@ -118,5 +167,44 @@ mod tests {
         let expected =
             r#"[{"role":"user","parts":[1,2]},{"role":"model","parts":[3]},{"role":"user","parts":[4]}]"#;
         assert_eq!(serde_json::to_string(&turns.fields("parts").unwrap()).unwrap(), expected);
+    }
+
+    // spec: P-7
+    #[test_case(Sampling::Free, Some(1.5), Some(0.5), (Some(1.5), Some(0.5)), &[])]
+    #[test_case(Sampling::OneOf { hottest: 1.0 }, Some(1.5), Some(0.5), (Some(1.0), None), &["temperature", "top_p"])]
+    #[test_case(Sampling::OneOf { hottest: 1.0 }, Some(0.5), None, (Some(0.5), None), &[])]
+    #[test_case(Sampling::OneOf { hottest: 1.0 }, None, Some(0.5), (None, Some(0.5)), &[])]
+    #[test_case(Sampling::Fixed, Some(0.5), None, (None, None), &["temperature"])]
+    fn models_get_the_sampling_that_they_take(
+        takes: Sampling,
+        temperature: Option<f64>,
+        top_p: Option<f64>,
+        sent: (Option<f64>, Option<f64>),
+        lost: &[&str],
+    ) {
+        let mut request = ChatRequest::prompt("hi");
+        (request.temperature, request.top_p) = (temperature, top_p);
+        let mut losses = Losses::default();
+        assert_eq!(request.sampling(takes, &mut losses), sent);
+        let noted: Vec<String> = losses.into_vec().into_iter().map(|loss| loss.what).collect();
+        assert_eq!(noted, lost);
+    }
+
+    // spec: P-7
+    #[test_case(None, false, false, 0)]
+    #[test_case(Some(ToolChoice::Required), true, true, 0)]
+    #[test_case(Some(ToolChoice::Required), false, false, 1)]
+    #[test_case(Some(ToolChoice::Auto), false, false, 0)]
+    fn no_call_is_asked_for_where_no_tool_is_left(
+        choice: Option<ToolChoice>,
+        any: bool,
+        sent: bool,
+        lost: usize,
+    ) {
+        let mut request = ChatRequest::prompt("hi");
+        request.tool_choice = choice;
+        let mut losses = Losses::default();
+        assert_eq!(request.choice_among(any, &mut losses).is_some(), sent);
+        assert_eq!(losses.into_vec().len(), lost);
     }
 }

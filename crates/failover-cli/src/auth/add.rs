@@ -104,10 +104,21 @@ pub(super) async fn add(cli: &Cli, args: &AddArgs, out: &mut (impl Write + Send)
     cli.say(out, &shown, &format!("{id} is {done}"))
 }
 
+/// Whether shells can have a variable of this name: a letter or an underscore, then those and digits.
+fn is_variable(name: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    name.bytes().next().is_some_and(letter) && name.bytes().all(|byte| letter(byte) || byte.is_ascii_digit())
+}
+
 /// The secret, or where it is found.
 async fn source(args: &AddArgs, id: &ProfileId) -> Result<SecretSource, Failure> {
     let reference = match (&args.env, &args.file, &args.command) {
-        (Some(name), ..) => SecretSource::Env(name.clone()),
+        (Some(name), ..) if is_variable(name) => SecretSource::Env(name.clone()),
+        // It may be the key itself, so it is not shown.
+        (Some(_), ..) => {
+            let hint = "give the name of the variable that holds the key, not the key";
+            return Err(Failure::new(Exit::Usage, "what --env gives is no name of a variable").hint(hint));
+        }
         (_, Some(path), _) => {
             let path = std::path::absolute(path)
                 .map_err(|error| Failure::new(Exit::Usage, format!("{}: {error}", path.display())))?;

@@ -150,6 +150,10 @@ fn references_are_stored_as_such_and_read_at_use() {
         let ended = world.run(&["run", "--json", "hi"]);
         assert_eq!(ended.json()["profile"], name, "{ended:?}");
     }
+    // The key in the place of its variable is not kept, and not shown.
+    let key = world.run(&["auth", "add", "first:key", "--env", KEY]);
+    assert_eq!(key.code, Some(2), "{key:?}");
+    assert!(key.err.contains("name of the variable") && !format!("{key:?}").contains(KEY), "{key:?}");
     let two = world.run(&["auth", "add", "first:x", "--env", "A", "--file", "B"]);
     assert_eq!(two.code, Some(2), "{two:?}");
     let named = world.run(&["auth", "add", "first:a", "--env", "A"]);

@@ -23,6 +23,26 @@ fn a_wrong_config_ends_with_three(text: &str, says: &[&str]) {
     }
 }
 
+/// Names of files are bytes.
+// spec: U-1, U-3
+#[cfg(target_os = "linux")]
+#[test]
+fn names_of_files_may_be_of_any_bytes() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(std::ffi::OsStr::from_bytes(b"bad\xff.json5"));
+    std::fs::write(&path, "{").unwrap();
+    let checked = binary(dir.path(), &["config", "check", "--json"]).arg(&path).output().unwrap();
+    let checked = crate::Ended::of(&checked);
+    assert_eq!((checked.code, &checked.json()["ok"]), (Some(3), &false.into()), "{checked:?}");
+    let home = dir.path().join(std::ffi::OsStr::from_bytes(b"home\xff"));
+    std::fs::create_dir(&home).unwrap();
+    let mut add = binary(dir.path(), &["auth", "add", "openai", "--env", "PATH"]);
+    let added = crate::Ended::of(&add.env("FAILOVER_HOME", &home).output().unwrap());
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert!(home.join("state").exists(), "{added:?}");
+}
+
 #[test]
 fn a_missing_config_is_named() {
     let dir = TempDir::new().unwrap();

@@ -146,6 +146,16 @@ async fn a_name_that_nothing_stands_behind() {
     assert_eq!(any.chat(&question("gpt-4o")).await.status, 200);
 }
 
+/// Proxies and SDKs send it beside any request.
+// spec: G-1
+#[tokio::test]
+async fn a_header_does_not_change_the_dialect_of_a_path() {
+    let world = World::new().await;
+    let headers = [("anthropic-version", "2023-06-01")];
+    let answer = world.post("/v1/chat/completions", &headers, &question("default")).await;
+    assert_eq!(answer.json()["object"], "chat.completion", "{}", answer.text());
+}
+
 // spec: G-1
 #[tokio::test]
 async fn routes_and_models_are_listed() {

@@ -2,10 +2,10 @@
 
 use super::DIALECT;
 use super::decode::REASONING;
+use crate::family::{reasons, sampling};
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
-    Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds,
-    ToolResult,
+    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason, Losses,
+    Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -32,9 +32,12 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     if !tools.is_empty() {
         body.put("tools", &tools)?;
     }
-    body.put_some("tool_choice", request.tool_choice.as_ref().map(tool_choice).as_ref())?;
-    body.put_some("temperature", request.temperature.as_ref())?;
-    body.put_some("top_p", request.top_p.as_ref())?;
+    let choice = request.choice_among(!tools.is_empty(), &mut mapper.losses);
+    body.put_some("tool_choice", choice.map(tool_choice).as_ref())?;
+    let sampling = sampling(scope.model.model(), request.effort);
+    let (temperature, top_p) = request.sampling(sampling, &mut mapper.losses);
+    body.put_some("temperature", temperature.as_ref())?;
+    body.put_some("top_p", top_p.as_ref())?;
     body.put_some("max_output_tokens", request.max_tokens.as_ref())?;
     if !request.stop.is_empty() {
         mapper.losses.note("stop", LossReason::NoPlace);
@@ -71,13 +74,6 @@ pub(super) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
         body.put(&opaque.name, &opaque.value)?;
     }
     Mapped::new(&body, mapper.losses)
-}
-
-/// Whether a model reasons: the others refuse to be asked for encrypted reasoning.
-fn reasons(model: &str, effort: Option<Effort>) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let family = ["o1", "o3", "o4", "gpt-5", "codex"].iter().any(|family| name.starts_with(family));
-    (family && !name.contains("-chat")) || effort.is_some_and(|effort| effort != Effort::None)
 }
 
 struct Mapper<'a> {

@@ -1,7 +1,7 @@
 //! Golden requests.
 
 use super::*;
-use failover_provider::Origin;
+use failover_provider::{Effort, Origin};
 use failover_testkit::provider::{golden_requests, in_scope};
 use failover_types::ProviderId;
 use test_case::test_case;

@@ -24,15 +24,21 @@ impl Default for ProbePolicy {
 }
 
 /// The last time at which the origin was tried: a probe, or the failure that led to the fallback. Unknown in records
-/// of older versions: the origin is due at once.
-fn last_tried(book: &Book, origin: Option<&ModelRef>) -> Option<Timestamp> {
+/// of older versions: the origin is due at once. What is later than `newest` was written before a clock was set back.
+fn last_tried(book: &Book, origin: Option<&ModelRef>, newest: Timestamp) -> Option<Timestamp> {
     let probed = book.probe.as_ref().filter(|probe| probe.origin.as_ref() == origin).map(|probe| probe.at);
-    probed.max(book.episode.as_ref().map(|episode| episode.since))
+    let failed = book.episode.as_ref().map(|episode| episode.since);
+    [probed, failed].into_iter().flatten().filter(|at| *at <= newest).max()
 }
 
-fn due(state: &State<'_>, window_end: Option<Timestamp>, policy: &ProbePolicy) -> Option<Timestamp> {
+fn due(
+    state: &State<'_>,
+    window_end: Option<Timestamp>,
+    policy: &ProbePolicy,
+    newest: Timestamp,
+) -> Option<Timestamp> {
     let StoredSelection::Auto { origin, .. } = state.settled.model.selection() else { return None };
-    let Some(last) = last_tried(&state.book, origin.as_ref()) else { return Some(Timestamp::ZERO) };
+    let Some(last) = last_tried(&state.book, origin.as_ref(), newest) else { return Some(Timestamp::ZERO) };
     let latest = last.after(policy.every);
     // A window that ended before the last probe has had its probe.
     let due = window_end.filter(|end| *end > last).map_or(latest, |end| end.min(latest));
@@ -41,17 +47,20 @@ fn due(state: &State<'_>, window_end: Option<Timestamp>, policy: &ProbePolicy) -
 
 /// When the origin is due: when its window ends, at the latest every 5 min; `None` where no override is settled.
 ///
-/// `window_end` is the end of the origin's own cooldown, where it has one: when it ends, or when it was lifted.
+/// `window_end` is the end of the origin's own cooldown, where it has one: when it ends, or when it was lifted. The
+/// times of the record are taken as they are: after a clock was set back [`start_probe`] probes earlier than this.
 pub fn next_probe(
     entry: &SessionEntry,
     window_end: Option<Timestamp>,
     policy: &ProbePolicy,
 ) -> Option<Timestamp> {
-    due(&State::of(entry), window_end, policy)
+    due(&State::of(entry), window_end, policy, Timestamp::MAX)
 }
 
 /// Starts a probe if one is due, and remembers it: whoever wins the write tries the origin in this turn, everybody
 /// else goes on with the fallback.
+///
+/// A last try that lies in the future by more than [`ProbePolicy::throttle`] does not count: the clock was set back.
 pub fn start_probe(
     entry: &SessionEntry,
     window_end: Option<Timestamp>,
@@ -59,7 +68,8 @@ pub fn start_probe(
     now: Timestamp,
 ) -> Option<SessionEntry> {
     let mut state = State::of(entry);
-    if due(&state, window_end, policy)? > now {
+    // A run that lost the write comes with a `now` a little older than the winner's mark, which must count.
+    if due(&state, window_end, policy, now.after(policy.throttle))? > now {
         return None;
     }
     let StoredSelection::Auto { origin, .. } = state.settled.model.selection() else { return None };

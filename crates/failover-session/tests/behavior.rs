@@ -292,6 +292,25 @@ fn one_run_probes_and_a_failing_origin_is_not_probed_every_turn() {
 
 // spec: S-7
 #[test]
+fn a_clock_that_was_set_back_keeps_no_session_on_its_fallback() {
+    let (day, policy) = (86_400, POLICY());
+    let fresh = SessionEntry::new();
+    let fell = claim(&run(&fresh, "ahead"), "b/m2", at(day));
+    let fell = settle(&apply_fallback(&fresh, &fell).unwrap(), &fell).unwrap();
+    let probed = start_probe(&fell, None, &policy, at(day + 400)).unwrap();
+    for ahead in [fell, probed] {
+        let back = start_probe(&ahead, None, &policy, at(100)).unwrap();
+        assert_eq!(start_probe(&back, None, &policy, at(101)), None, "and then as ever");
+        assert_eq!(start_probe(&back, None, &policy, at(399)), None);
+        assert!(start_probe(&back, None, &policy, at(400)).is_some());
+    }
+    // Two runs at once, of which the loser of the write read its clock first: still one probe.
+    let won = start_probe(&on_fallback(), None, &policy, at(311)).unwrap();
+    assert_eq!(start_probe(&won, None, &policy, at(310)), None);
+}
+
+// spec: S-7
+#[test]
 fn a_session_from_an_older_version_is_due_at_once() {
     let old = entry(
         r#"{"providerOverride":"b","modelOverride":"m2","modelOverrideSource":"auto","modelOverrideFallbackOriginProvider":"a","modelOverrideFallbackOriginModel":"m1"}"#,

@@ -29,7 +29,7 @@ pub struct CooldownOptions {
     pub permanent: Duration,
     /// Longest wait after a permanent auth failure. Default 60 min.
     pub permanent_cap: Duration,
-    /// Counters start again when no failure happened for so long. Default 24 h.
+    /// Counters start again when no failure happened and no window held for so long. Default 24 h.
     pub failure_window: Duration,
     /// Longest wait that a provider's hint can impose. Default 24 h.
     pub hint_cap: Duration,

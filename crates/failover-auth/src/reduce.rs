@@ -59,7 +59,8 @@ fn succeed(stats: &mut UsageStats, success: &Success, now: Timestamp) {
 }
 
 fn fail(stats: &mut UsageStats, failure: &Failure, policy: &CooldownPolicy, now: Timestamp) {
-    let late = stats.known_success(now).is_some_and(|success| failure.started_at < success);
+    // A success that another machine's clock puts ahead of ours would make every failure late.
+    let late = stats.last_used.is_some_and(|success| success <= now && failure.started_at < success);
     let Some(blamed) = blamed(failure, policy).filter(|_| !late) else { return };
     let word = failure.deadline.as_ref().and_then(|deadline| usable(deadline, policy, now));
     match class_of(
@@ -240,7 +241,9 @@ impl UsageStats {
     }
 
     fn forget_old_failures(&mut self, policy: &CooldownPolicy, now: Timestamp) {
-        if self.known_failure(now).is_some_and(|at| now.since(at) >= policy.options().failure_window) {
+        // While a window kept everybody away nothing could fail: the quiet time begins at its end.
+        let quiet_since = self.known_failure(now).map(|at| self.last_end(now).map_or(at, |end| end.max(at)));
+        if quiet_since.is_some_and(|at| now.since(at) >= policy.options().failure_window) {
             self.reset_counters();
         }
     }

@@ -313,6 +313,12 @@ impl UsageStats {
         self.last_failure_at.filter(|at| is_plausible(*at, now))
     }
 
+    /// The latest end of a window, past or to come, unless a wrong clock set it.
+    pub(crate) fn last_end(&self, now: Timestamp) -> Option<Timestamp> {
+        let known = self.windows.iter().filter(|window| is_plausible(window.set_at, now));
+        known.map(|window| window.until).max()
+    }
+
     /// Keeps both lists within their bounds; what ends last stays.
     pub(crate) fn bound(&mut self) {
         while self.windows.len() > MAX_WINDOWS {

@@ -105,7 +105,7 @@ impl Naive {
     fn fail(&mut self, failure: &Failure, now: u64) {
         use FailoverReason as Reason;
         let began = failure.started_at.as_millis();
-        if plausible(self.answered, now).is_some_and(|answered| began < answered) {
+        if self.answered.is_some_and(|answered| answered <= now && began < answered) {
             return;
         }
         let model = failure.model.as_deref();
@@ -209,7 +209,10 @@ impl Naive {
                 scope = None;
                 until = sibling.min(rung).max(word.unwrap_or(0));
             } else {
-                if plausible(self.failed, now).is_some_and(|failed| now.saturating_sub(failed) >= DAY) {
+                let believed =
+                    self.windows.values().filter(|entry| plausible(Some(entry.set), now).is_some());
+                let end = believed.map(|entry| entry.until).max().unwrap_or(0);
+                if plausible(self.failed, now).is_some_and(|at| now.saturating_sub(at.max(end)) >= DAY) {
                     self.errors = 0;
                     self.counts.clear();
                 }

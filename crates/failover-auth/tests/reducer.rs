@@ -189,8 +189,9 @@ fn counters_start_again_after_a_quiet_day_a_success_or_a_clear() {
     let failed = |s| failure(FailoverReason::Timeout, "m1", s);
     let two = fold(&fresh(failed(0)), failed(40), 40);
     assert_eq!(two.error_count(), 2);
-    assert_eq!(fold(&two, failed(40 + DAY - 1), 40 + DAY - 1).error_count(), 3);
-    let quiet = fold(&two, failed(40 + DAY), 40 + DAY);
+    // The second window ends at 100: the quiet time begins there.
+    assert_eq!(fold(&two, failed(100 + DAY - 1), 100 + DAY - 1).error_count(), 3);
+    let quiet = fold(&two, failed(100 + DAY), 100 + DAY);
     assert_eq!((quiet.error_count(), quiet.failure_counts().get(&FailoverReason::Timeout)), (1, Some(&1)));
     let success = fold(&two, Success::new(&model("m1"), at(50)), 55);
     assert_eq!(
@@ -250,7 +251,7 @@ fn a_rate_limit_stays_with_its_model_until_a_second_one_is_limited() {
     assert_eq!(show(&fold(&one, nameless, 5), 5), "m1 rate_limit 30s + profile rate_limit 30s");
 }
 
-// spec: A-15
+// spec
 #[test]
 fn billing_doubles_from_five_hours_to_a_day_and_permanent_auth_to_an_hour() {
     let ends = |reason, spans: &[u64]| {
@@ -264,7 +265,8 @@ fn billing_doubles_from_five_hours_to_a_day_and_permanent_auth_to_an_hour() {
             now += until.since(at(now)).as_secs();
         }
     };
-    ends(FailoverReason::Billing, &[5 * HOUR, 10 * HOUR, 20 * HOUR, 24 * HOUR]);
+    let days = [5 * HOUR, 10 * HOUR, 20 * HOUR, 24 * HOUR, 24 * HOUR, 24 * HOUR];
+    ends(FailoverReason::Billing, &days);
     ends(FailoverReason::AuthPermanent, &[10 * MINUTE, 20 * MINUTE, 40 * MINUTE, 60 * MINUTE, 60 * MINUTE]);
     let mut options = CooldownOptions::default();
     options.billing_by_provider.insert(ProviderId::new("a").unwrap(), Duration::from_hours(1));
@@ -293,6 +295,31 @@ fn a_late_failure_that_began_before_a_newer_success_opens_nothing() {
         let next = fold(&succeeded, failure(*reason, "m1", 10), 20);
         assert_eq!(next == succeeded, fresh(failure(*reason, "m1", 0)) == UsageStats::default(), "{reason}");
     }
+}
+
+// spec: A-12
+#[test]
+fn a_long_wait_is_no_quiet_time() {
+    use FailoverReason::{Overloaded, RateLimit};
+    let blocked = |until| failure(RateLimit, "m1", 0).deadline(Some(until));
+    for until in [Deadline::hint(at(DAY)), Deadline::exact(at(6 * DAY), "wham")] {
+        let (stats, end) = (fresh(blocked(until.clone())), until.until.since(T0).as_secs());
+        let again = |s| fold(&stats, failure(Overloaded, "m1", s), s).error_count();
+        assert_eq!((again(end), again(end + DAY - 1), again(end + DAY)), (2, 2, 1));
+    }
+}
+
+// spec: A-17
+#[test]
+fn a_success_by_a_clock_ahead_makes_no_failure_late() {
+    let ahead = 4 * MINUTE;
+    let answered = fold(&UsageStats::default(), Success::new(&model("m1"), at(ahead)), ahead);
+    for now in [0, 1, ahead - 1] {
+        let failed = fold(&answered, failure(FailoverReason::Timeout, "m1", now), now);
+        assert_eq!(show(&failed, now), format!("profile timeout {}", span(now + 30)));
+    }
+    let late = failure(FailoverReason::Timeout, "m1", ahead - 1);
+    assert_eq!(fold(&answered, late, ahead), answered, "our clock has reached it: the failure is late");
 }
 
 // spec: A-17

@@ -289,6 +289,7 @@ fn the_admin_token_is_its_owners_alone() {
 // spec: G-7, K-2
 #[test]
 fn a_second_server_on_one_state_directory_locks_nobody_out() {
+    use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();
     let file = world.home.path().join("state").join("admin-token");
     let first = Server::start(&world);
@@ -301,7 +302,6 @@ fn a_second_server_on_one_state_directory_locks_nobody_out() {
     first.admin("profiles");
     drop(first);
     // What others may have read is good for nobody any more.
-    use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let third = Server::start(&world);
     assert_ne!(third.admin, kept);

@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(crate) const HOME: &str = "FAILOVER_HOME";
 
 /// A variable that names a place: of any bytes that a file's name may have.
-#[expect(clippy::disallowed_methods, reason = "the command line reads the environment")]
 fn place(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

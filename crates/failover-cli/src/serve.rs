@@ -254,5 +254,5 @@ fn read_admin_token(path: &Path) -> Option<Secret> {
     let text = std::fs::read_to_string(path).ok()?;
     let text = text.trim();
     let whole = text.strip_prefix("fo-").is_some_and(|digits| digits.len() >= 64);
-    (rights & 0o077 == 0 && whole).then(|| Secret::new(text))
+    (matches!(rights & 0o777, 0o600 | 0o400) && whole).then(|| Secret::new(text))
 }

@@ -62,7 +62,8 @@ impl CredentialError {
                 FailoverReason::Auth
             }
             Self::Refresh(fault) => fault.reason(),
-            Self::Store { .. } => FailoverReason::LocalCoordination,
+            // Another credential may lie elsewhere: a store that does not answer is no reason to give up.
+            Self::Store { .. } => FailoverReason::Timeout,
         }
     }
 }
@@ -80,9 +81,11 @@ impl CredentialError {
             Self::Refresh(RefreshFault::Unreachable { answer: None, .. }) => {
                 AttemptFailure::new(provider, Surface::Transport).with_code("ETIMEDOUT")
             }
-            Self::Store { .. } | Self::Refresh(RefreshFault::Store { .. }) => local()
-                .with_code("ELOCKED")
-                .with_body(b"the local credential store is locked or not available"),
+            Self::Store { .. } | Self::Refresh(RefreshFault::Store { .. }) => {
+                AttemptFailure::new(provider, Surface::Transport)
+                    .with_code("ETIMEDOUT")
+                    .with_body(b"the store of credentials does not answer")
+            }
             Self::Refresh(RefreshFault::Refused { permanent: true, .. }) => {
                 local().with_status(401).with_body(b"invalid_grant: the refresh token was revoked")
             }

@@ -79,8 +79,7 @@ impl RefreshFault {
             Self::Refused { permanent: false, .. } | Self::Gone { .. } | Self::NoRefresher { .. } => {
                 FailoverReason::Auth
             }
-            Self::Unreachable { .. } => FailoverReason::Timeout,
-            Self::Store { .. } => FailoverReason::LocalCoordination,
+            Self::Unreachable { .. } | Self::Store { .. } => FailoverReason::Timeout,
         }
     }
 }

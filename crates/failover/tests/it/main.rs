@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod accounts;
+mod broken_store;
 mod common;
 mod engine;
 #[cfg(all(unix, feature = "store-sled"))]

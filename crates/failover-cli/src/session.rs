@@ -74,7 +74,7 @@ pub(crate) async fn run(args: &SessionArgs, out: &mut (impl Write + Send)) -> Re
                 let hint = "write provider/model, or provider/model@provider:profile";
                 Failure::new(Exit::Usage, error.to_string()).hint(hint)
             })?;
-            engine.check_choice(&choice).map_err(|unknown| crate::exit::unknown(&unknown))?;
+            engine.check_selection(&choice).map_err(|unknown| crate::exit::unknown(&unknown))?;
             let change = |entry: &SessionEntry| Some(select_user(entry, &choice, now));
             let (entry, _) = sessions.update(&key(session), change).await.map_err(failed)?;
             (

@@ -162,7 +162,7 @@ pub struct AgentSettings {
     /// The model for images and its fallbacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_model: Option<ModelChoice>,
-    /// Aliases of models, by `provider/model`. Listing a model here also allows a user to choose it.
+    /// Aliases of models, by `provider/model`. Where any is listed, a user chooses among these and those that a chain names.
     pub models: BTreeMap<String, ModelEntry>,
     /// Models tried after a context overflow, and only then (off).
     #[serde(skip_serializing_if = "Fallbacks::is_absent")]

@@ -383,7 +383,7 @@ async fn session(engine: &Engine, id: &str, verb: &str, order: &Order, now: Time
                 Ok(model) => model,
                 Err(error) => return refused(ErrorKind::InvalidRequest, error.to_string()),
             };
-            if let Err(why) = engine.check_choice(&model) {
+            if let Err(why) = engine.check_selection(&model) {
                 return unknown(&why);
             }
             engine.sessions().update(&key, |entry| Some(select_user(entry, &model, now))).await

@@ -38,6 +38,14 @@ pub enum UnknownName {
         /// Whose models were asked for.
         provider: ProviderId,
     },
+    /// A model that the config does not list among those that people may choose.
+    #[error("the config does not let {model} be chosen")]
+    NotAllowed {
+        /// As it was written.
+        model: ModelRef,
+        /// Those that may be.
+        known: Vec<ModelRef>,
+    },
     /// Neither a model that the config speaks of, nor written as `provider/model`.
     #[error("the config speaks of no model {written:?} of {provider}")]
     Model {
@@ -60,6 +68,9 @@ impl UnknownName {
         match self {
             Self::Provider { known, .. } => format!("known are: {}", list(known)),
             Self::Profile { known, .. } => format!("known are: {}", list(known)),
+            Self::NotAllowed { known, .. } => {
+                format!("list it in agents.defaults.models; those that may be chosen are: {}", list(known))
+            }
             Self::Foreign { provider, .. } => format!("name a model of {provider}"),
             Self::Model { written, provider, known } => {
                 format!(
@@ -92,6 +103,22 @@ impl Engine {
         }
         known.sort();
         Err(UnknownName::Profile { profile: profile.clone(), provider: provider.clone(), known })
+    }
+
+    /// Whether a person may choose this for a session: [`Engine::check_choice`], and the config lets it be chosen.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownName`].
+    pub fn check_selection(&self, choice: &ModelSelector) -> Result<(), UnknownName> {
+        self.check_choice(choice)?;
+        let chain = self.chain_config();
+        let model = chain.aliases.normalize(&choice.model);
+        if chain.may_select(&model) {
+            return Ok(());
+        }
+        let known = chain.allowed.iter().flatten().cloned().collect();
+        Err(UnknownName::NotAllowed { model, known })
     }
 
     /// The model that a person means who speaks of `provider`, or of a credential of its: by the provider's own name for

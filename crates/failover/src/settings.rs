@@ -115,6 +115,11 @@ pub fn chain_config(loaded: &Loaded, id: &AgentId) -> Result<ChainConfig, Settin
             chain.on_content_refusal = own(&format!("{path}.onContentRefusal"), &agent.on_content_refusal);
         }
     }
+    let listed = defaults.models.keys().filter_map(|model| model.parse::<ModelRef>().ok());
+    let listed: BTreeSet<ModelRef> = listed.map(|model| chain.aliases.normalize(&model)).collect();
+    if !listed.is_empty() {
+        chain.allowed = Some(written(config, &chain).chain(listed).collect());
+    }
     Ok(chain)
 }
 

@@ -80,7 +80,7 @@ async fn one(
                         findings.warn(
                             AREA,
                             format!("{profile}: its access token ran out {ago} ago"),
-                            "it is renewed at its next use",
+                            "it is renewed at its next use where its provider's adapter can; else sign in where it came from, and import it again",
                         );
                     }
                     Credential::ApiKey { .. } | Credential::Token { .. } | _ => findings.problem(

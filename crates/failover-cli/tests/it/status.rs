@@ -143,6 +143,23 @@ fn a_choice_of_a_slip_is_refused() {
     assert_eq!(world.run(&["session", "show", "s", "--json"]).json()["source"], "configured");
 }
 
+// spec: H-2
+#[test]
+fn only_what_the_config_lists_can_be_chosen() {
+    let world = World::new();
+    let config = std::fs::read_to_string(world.config_path()).unwrap();
+    let listed = config.replacen("defaults: {", "defaults: { models: { 'first/one': {} },", 1);
+    assert_ne!(config, listed);
+    std::fs::write(world.config_path(), listed).unwrap();
+    let refused = world.run(&["session", "select", "s", "second/other"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.err.contains("agents.defaults.models") && refused.err.contains("first/one"),
+        "{refused:?}"
+    );
+    assert_eq!(world.run(&["session", "select", "s", "first/one"]).code, Some(0));
+}
+
 // spec: S-13, S-7
 #[test]
 fn the_next_try_is_when_the_origins_window_ends() {

@@ -172,6 +172,19 @@ async fn a_choice_can_be_undone_and_is_not_made_of_a_slip() {
     }
 }
 
+// spec: H-2, A-23
+#[tokio::test]
+async fn only_what_the_config_lists_is_chosen_for_a_session() {
+    let setup = Setup { defaults: "models: { 'first/one': {} },".to_owned(), ..Setup::default() };
+    let world = World::with(setup).await;
+    let admin = [("authorization", "Bearer fo-admin")];
+    let refused =
+        world.post("/admin/v1/sessions/s/select", &admin, &json!({ "model": "second/other" })).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("first/one"), "{}", refused.text());
+    steer(&world, "sessions/s/select", &json!({ "model": "first/one" })).await;
+}
+
 // spec: G-7, S-8
 #[tokio::test]
 async fn sessions_are_selected_and_reset_by_admins() {

@@ -5,6 +5,7 @@
 
 mod basics;
 mod feed;
+pub mod kill;
 mod races;
 mod scans;
 mod time;

@@ -192,6 +192,7 @@ pub fn run_policy(config: &Config) -> Result<RunPolicy, SettingsError> {
     policy.limits.connect_ms = defaults.limits.connect_ms;
     policy.limits.first_byte_ms = defaults.limits.first_byte_ms;
     policy.limits.first_content_ms = defaults.limits.first_content_ms;
+    policy.limits.whole_ms = defaults.limits.whole_ms;
     policy.limits.idle_ms = defaults.limits.idle_ms;
     policy.skip_ttl_ms = defaults.skip_ttl_ms;
     policy.persistence = match defaults.fallback_overrides {

@@ -216,6 +216,27 @@ async fn a_provider_without_a_word_is_left_though_no_limit_is_set(fault: Step, s
     assert!(next.since(asked) >= Duration::from_mins(5), "it may think for a while: {:?}", next.since(asked));
 }
 
+// spec: R-16
+#[test_case(false, "first/one"; "whole: nothing can be seen of it before")]
+#[test_case(true, "second/two"; "streamed: it has not begun")]
+#[tokio::test]
+async fn an_answer_that_comes_whole_need_not_begin_in_time(stream: bool, served: &str) {
+    let clock = Arc::new(ManualClock::new(failover::types::Timestamp::from_millis(1_800_000_000_000)));
+    let setup = Setup { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Setup::gateway(ROUTES) };
+    let world = World::with(setup.limits("connectMs: 3600000")).await;
+    world.first.script("one", [words(60).after(Duration::from_secs(1)).into()]);
+    world.second.script("two", [words(60).into()]);
+    let mut body: Value = question("off");
+    body["stream"] = json!(stream);
+    let turning = async {
+        common::until(&world.first, |log| !log.is_empty()).await;
+        clock.advance(Duration::from_secs(290));
+    };
+    let asked = async { tokio::join!(world.post("/v1/chat/completions", &[], &body), turning).0 };
+    let answer = tokio::time::timeout(common::PATIENCE, asked).await.expect("it hangs");
+    assert_eq!((answer.status, answer.header("x-failover-served")), (200, Some(served)));
+}
+
 // spec: G-3, G-4, P-3
 #[test_case("off", false)]
 #[test_case("buffer", true)]

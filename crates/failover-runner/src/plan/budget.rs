@@ -72,6 +72,7 @@ impl Plan {
             connect: limits.connect_ms.map(Duration::from_millis),
             first_byte: limits.first_byte_ms.map(Duration::from_millis),
             first_content: limits.first_content_ms.map(Duration::from_millis),
+            whole: limits.whole_ms.map(Duration::from_millis),
             idle: limits.idle_ms.map(Duration::from_millis),
             end,
             deadline: self.deadline,

@@ -85,6 +85,9 @@ pub struct LimitsConfig {
     pub first_byte_ms: Option<u64>,
     /// Until the first content.
     pub first_content_ms: Option<u64>,
+    /// Until the end of an answer that comes whole: nothing of it is there before, neither byte nor content. Absent: as the
+    /// first content.
+    pub whole_ms: Option<u64>,
     /// Between two pieces of content; heartbeats do not count.
     pub idle_ms: Option<u64>,
     /// The whole attempt.
@@ -228,7 +231,7 @@ impl RunPolicy {
     /// [`PolicyError`] names the setting that is out of its bounds.
     pub fn new(mut config: PolicyConfig) -> Result<Self, PolicyError> {
         let limits = config.limits;
-        let bounds: [(&'static str, Option<u64>, u64, u64); 20] = [
+        let bounds: [(&'static str, Option<u64>, u64, u64); 21] = [
             ("rateLimitedProfileRotations", Some(config.rate_limited_profile_rotations.into()), 0, 1_000),
             ("overloadedProfileRotations", Some(config.overloaded_profile_rotations.into()), 0, 1_000),
             ("overloadedBackoffMs", Some(config.overloaded_backoff_ms), 0, 60_000),
@@ -242,6 +245,7 @@ impl RunPolicy {
             ("limits.connectMs", limits.connect_ms, 1, DAY_MS),
             ("limits.firstByteMs", limits.first_byte_ms, 1, DAY_MS),
             ("limits.firstContentMs", limits.first_content_ms, 1, DAY_MS),
+            ("limits.wholeMs", limits.whole_ms, 1, DAY_MS),
             ("limits.idleMs", limits.idle_ms, 1, DAY_MS),
             ("limits.attemptMs", limits.attempt_ms, 1, DAY_MS),
             ("maxProviderWaitMs", Some(config.max_provider_wait_ms), 0, DAY_MS),

@@ -169,6 +169,8 @@ pub struct AttemptLimits {
     pub first_byte: Option<Duration>,
     /// Until the first content.
     pub first_content: Option<Duration>,
+    /// Until the end of an answer that comes whole; `None`: as the first content.
+    pub whole: Option<Duration>,
     /// Between two pieces of content.
     pub idle: Option<Duration>,
     /// When the attempt must have delivered something, or be over: its own limit or its share of the run's.

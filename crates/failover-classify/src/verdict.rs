@@ -131,9 +131,18 @@ pub struct Verdict {
     pub evidence: Evidence,
 }
 
+/// Rows that know texts about a proof in the conversation: a signature, encrypted reasoning.
+const PROOFS: [&str; 4] = ["core/session-proof", "core/pairs-proof", "core/code-proof", "core/format-proof"];
+
 impl Verdict {
     /// How the failure is handled.
     pub fn lane(&self) -> Lane {
         self.reason.lane()
+    }
+
+    /// Whether a proof in the conversation (a signature, encrypted reasoning) was refused: without it the request may be
+    /// answered.
+    pub fn refuses_a_proof(&self) -> bool {
+        PROOFS.contains(&&*self.evidence.rule)
     }
 }

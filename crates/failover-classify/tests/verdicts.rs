@@ -54,6 +54,23 @@ fn texts_mean_what_they_say() {
     }
 }
 
+// spec: R-5
+#[test_case("messages.1.content.0: Invalid `signature` in `thinking` block", true)]
+#[test_case(
+    "messages.3.content.0: `thinking` blocks in the latest assistant message cannot be modified",
+    true
+)]
+#[test_case("The reasoning item rs_0a1b was sealed with another key and is not readable here.", true)]
+#[test_case("temperature: Input should be less than or equal to 1", false)]
+#[test_case("Expected `thinking` or `redacted_thinking`, but found `tool_use`", false; "one that is wanted")]
+#[test_case("No conversation found with session ID: a2e8c8c3", false)]
+fn a_proof_that_is_refused_is_told_from_other_faults(message: &str, expected: bool) {
+    let body = format!(r#"{{"error":{{"type":"invalid_request_error","message":"{message}"}}}}"#);
+    let verdict =
+        CLASSIFIER.classify(&Signal::new(Surface::Http).with_status(400).with_body(body.as_bytes()));
+    assert_eq!(verdict.refuses_a_proof(), expected, "by {}", verdict.evidence.rule);
+}
+
 // spec: C-3, C-10, C-11, C-16
 #[test_case(Some("openai"), 429, r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#, "billing"; "openai quota")]
 #[test_case(None, 500, r#"{"error":{"message":"internal error: insufficient balance"}}"#, "billing"; "balance in an internal error")]

@@ -525,19 +525,26 @@ impl Engine {
         let spec = self.spec(run, &selection, turn);
         let session = session.map(|session| Arc::new(session.for_spec(&spec)));
         // Once somebody refused it, the run goes on without what may be somebody else's (requirement R-5).
-        let forgotten = AtomicBool::new(false);
-        let forgotten = &forgotten;
+        let (refused, forgotten) = (&AtomicBool::new(false), &AtomicBool::new(false));
         let mut running = self.runner.start(spec);
         if let Some(session) = session {
             running = running.session(session);
         }
         let (adapters, take, asked) = (&self.adapters, &take, turn.asked(&selection));
-        if turn.request.bound.is_none() && turn.request.has_history() {
-            running = running.repair(|_| !forgotten.swap(true, Ordering::Relaxed));
+        let can_forget = turn.request.bound.is_none() && turn.request.has_history();
+        if can_forget {
+            let refused = || refused.load(Ordering::Relaxed);
+            running = running.repair(move |_| refused() && !forgotten.swap(true, Ordering::Relaxed));
         }
         let open = |attempt: Attempt| async move {
             let asked = attempt.model.provider() == asked && !forgotten.load(Ordering::Relaxed);
-            take(adapters.open(&turn.request, &attempt, asked).await?).await
+            let opened = adapters.open(&turn.request, &attempt, asked).await;
+            if let (Err(failure), true) = (&opened, can_forget) {
+                // What is wrong in it otherwise is wrong without them, too.
+                let judged = self.runner.judge(&attempt.model, failure).refuses_a_proof();
+                refused.store(judged, Ordering::Relaxed);
+            }
+            take(opened?).await
         };
         running.run(open).await
     }

@@ -333,7 +333,6 @@ pub(crate) const ROWS: &[Rule] = &[
             "session_not_found",
             "session_expired",
             "thread_not_found",
-            "invalid_encrypted_content",
             "response_not_found",
             "item_not_found",
             "container_expired",
@@ -344,6 +343,11 @@ pub(crate) const ROWS: &[Rule] = &[
         ],
     )
     .none(&["authorization session", "log in", "sign in"]),
+    code("core/code-proof", Family::Session, SessionExpired, &["invalid_encrypted_content"]).none(&[
+        "authorization session",
+        "log in",
+        "sign in",
+    ]),
     code(
         "core/code-overloaded",
         Family::Overloaded,

@@ -26,9 +26,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{tools|functions}.* {invalid|must|schema}",
         "json schema is invalid",
         "{schema|input schema} .. {is invalid|not valid|is not valid|must|required|unsupported}",
-        "thought signature",
         "reasoning content .. must be passed back",
-        "thinking blocks .. cannot be modified",
         "expected thinking or redacted thinking",
         "duplicate item found",
         "duplicate {tool|tool use|tool call|id|function|message} *",
@@ -40,6 +38,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "corresponding tool*",
     ])
     .none(&["balance", "overloaded"]),
+    row("core/format-proof", &["thought signature", "thinking blocks .. cannot be modified"])
+        .none(&["balance", "overloaded"]),
     row("core/format-messages", &[
         "roles must alternate",
         "must alternate between",

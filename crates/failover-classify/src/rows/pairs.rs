@@ -207,6 +207,13 @@ pub(crate) const ROWS: &[Rule] = &[
         "{previous response|response|resp*|conversation|thread} .. {is not|isn't|is no longer|was not|no longer} {stored|retained|known|kept|resumable|in our store|in the store|held|remembered|persisted}",
         "{start|begin|open} .. {new|fresh} {conversation|thread|chat|session}, .. {expired|gone|closed|ended|old|deleted|not found|unknown}",
         "{conversation|thread|chat|session|dialogue} .. {expired|gone|closed|ended|deleted|not found|unknown|too old} .. {start|begin|open} .. {new|fresh} {one|conversation|thread|chat|session}",
+    ])
+    .none(&[
+        "login", "log in", "sign in", "api key", "oauth", "jwt", "usage limit", "rate limit", "model .. not found", "database", "tool result", "context length",
+        "too long", "queue", "parameter", "worktree", "disk",
+    ])
+    .facts(&[Fact::Short]),
+    text("core/pairs-proof", Family::Session, SessionExpired, &[
         "{reasoning|thinking|encrypted} {item|items|block|blocks|blob|payload|token|content} .. {expired|not readable|unreadable|cannot be read|can't be read|not decrypt*|cannot be decrypt*|stale|unknown to|not recognised|not recognized|other key|another key|tampered}",
     ])
     .none(&[

@@ -8,6 +8,32 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
     text(id, Family::Session, SessionExpired, any)
 }
 
+/// What else such words may be about.
+const NOT_LOST: &[&str] = &[
+    "session token",
+    "jwt",
+    "authorization session",
+    "oauth",
+    "log in",
+    "sign in",
+    "login",
+    "session limit",
+    "no session has exceeded",
+    "model .. does not exist",
+    "model .. not found",
+    "session file",
+    "credential",
+    "credentials",
+    "api key",
+    "usage limit",
+    "database",
+    "is already in use",
+    "host not found",
+    "runtime",
+    "conversation config",
+    "tool result",
+];
+
 pub(crate) const ROWS: &[Rule] = &[
     row("core/session-lost", &[
         "{conversation|session|thread|previous response|response id|chat session|cached content|cachedcontent|assistant thread|context cache|interaction|container|vector store|session id|conversation id|thread id|prompt cache|previous response id|previous interaction|run|conversation state} {not found|was not found|is not found|does not exist|doesn't exist|has expired|expired|no longer exists|is no longer available|no longer available|has been deleted|was deleted|is expired|is invalid|could not be found|cannot be found|not exist|not exists|is gone|has ended|timed out|has timed out|unavailable|is closed|invalid}",
@@ -19,10 +45,6 @@ pub(crate) const ROWS: &[Rule] = &[
         "could not find {session|conversation|thread|the session|the conversation|response|previous response}",
         "items are not persisted when store",
         "item with id .. not found",
-        "{encrypted content|encrypted reasoning|reasoning content|thinking signature|signature} .. {could not be verified|cannot be verified|could not be decrypted|cannot be decrypted|could not be read|invalid|not valid|verification failed|failed to}",
-        "{could not|cannot|can't|couldn't|failed to|unable to|not able to} {decrypt|verify|decode|read|validate} .. {encrypted content|encrypted reasoning|encrypted item|reasoning item|reasoning content|thinking signature|thought signature}",
-        "invalid encrypted content",
-        "invalid signature in thinking",
         "session hit the maximum duration",
         "session duration {expired|exceeded|has expired|limit}",
         "maximum duration of .. minutes",
@@ -52,28 +74,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "session {introuvable|expirée|non trouvée}",
         "{sesión|sessão} {no encontrada|não encontrada|expirada|caducada|ha expirado|expirou}",
     ])
-    .none(&[
-        "session token",
-        "jwt",
-        "authorization session",
-        "oauth",
-        "log in",
-        "sign in",
-        "login",
-        "session limit",
-        "no session has exceeded",
-        "model .. does not exist",
-        "model .. not found",
-        "session file",
-        "credential",
-        "credentials",
-        "api key",
-        "usage limit",
-        "database",
-        "is already in use",
-        "host not found",
-        "runtime",
-        "conversation config",
-        "tool result",
-    ]),
+    .none(NOT_LOST),
+    row("core/session-proof", &[
+        "{encrypted content|encrypted reasoning|reasoning content|thinking signature|signature} .. {could not be verified|cannot be verified|could not be decrypted|cannot be decrypted|could not be read|invalid|not valid|verification failed|failed to}",
+        "{could not|cannot|can't|couldn't|failed to|unable to|not able to} {decrypt|verify|decode|read|validate} .. {encrypted content|encrypted reasoning|encrypted item|reasoning item|reasoning content|thinking signature|thought signature}",
+        "invalid encrypted content",
+        "invalid signature in thinking",
+    ])
+    .none(NOT_LOST),
 ];

@@ -172,6 +172,16 @@ async fn a_history_that_is_refused_goes_without_its_proofs() {
     assert_eq!(answer.header("x-failover-lost"), Some("signature"));
 }
 
+// spec: R-5
+#[tokio::test]
+async fn what_is_wrong_with_or_without_its_proofs_is_asked_once() {
+    let world = World::new().await;
+    let refused = r#"{"type":"error","error":{"type":"invalid_request_error","message":"temperature: Input should be less than or equal to 1"}}"#;
+    world.first.script("one", [Step::json(400, refused), Step::text("yes")]);
+    let answer = post(&world, "/v1/messages", &[], MESSAGES).await;
+    assert_eq!((answer.status, world.first.count("one")), (400, 1), "{}", answer.text());
+}
+
 // spec: G-1
 #[tokio::test]
 async fn headers_of_the_dialect_go_along_and_no_others() {

@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The API names no bound on the ids of calls; its own are short.
 const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
+/// How many texts that end an answer the API takes (<https://ai.google.dev/api/generate-content>).
+const MOST_STOPS: usize = 5;
 /// The object that holds sampling and the answer's form; an opaque one is put together with ours.
 const GENERATION: &str = "generationConfig";
 
@@ -294,8 +296,9 @@ impl Mapper<'_> {
         fields.put_some("temperature", request.temperature.as_ref())?;
         fields.put_some("topP", request.top_p.as_ref())?;
         fields.put_some("maxOutputTokens", request.max_tokens.as_ref())?;
-        if !request.stop.is_empty() {
-            fields.put("stopSequences", &request.stop)?;
+        let stops = request.stops(Some(MOST_STOPS), true, &mut self.losses);
+        if !stops.is_empty() {
+            fields.put("stopSequences", &stops)?;
         }
         match &request.response_format {
             None => {}

@@ -4,10 +4,14 @@ use crate::facts::Facts;
 use crate::wire::{Body, Choice, Delta, Ending, ending, text_or_raw};
 use failover_http::{Answered, Decode, Fault, SseEvent};
 use failover_provider::{Json, Opaque, Origin, ReplyEvent, ToolCallDelta};
+use serde_json::json;
 use std::collections::VecDeque;
 
 /// How much of the reasoning to be sent back is kept, in bytes.
 const MAX_PROOF_BYTES: usize = 1024 * 1024;
+
+/// Mistral's kind of part for what was thought.
+const THINKING: &str = "thinking";
 
 /// Reads answers of the dialect.
 pub(crate) struct Decoder {
@@ -59,7 +63,7 @@ impl Decoder {
     fn delta(&mut self, mut delta: Delta, ready: &mut VecDeque<ReplyEvent>) {
         let reasoning = delta.reasoning_text();
         if !reasoning.is_empty() {
-            if self.returns_reasoning == Some("reasoning_content") {
+            if matches!(self.returns_reasoning, Some("reasoning_content" | THINKING)) {
                 self.remember(reasoning.to_owned());
             }
             ready.push_back(ReplyEvent::Reasoning(reasoning.to_owned()));
@@ -115,10 +119,13 @@ impl Decoder {
         if pieces.is_empty() || self.proof_bytes > MAX_PROOF_BYTES {
             return None;
         }
-        let value = if name == "reasoning_content" {
-            Json::of(&pieces.concat())
-        } else {
-            Json::parse(format!("[{}]", pieces.join(",")))
+        let value = match name {
+            "reasoning_content" => Json::of(&pieces.concat()),
+            THINKING => {
+                let thought = json!([{"type": "text", "text": pieces.concat()}]);
+                Json::of(&json!({"type": THINKING, THINKING: thought}))
+            }
+            _ => Json::parse(format!("[{}]", pieces.join(","))),
         };
         Some(Opaque::new(self.origin.clone(), name, value.ok()?))
     }

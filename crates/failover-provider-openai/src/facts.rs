@@ -50,7 +50,10 @@ pub struct Facts {
     pub required: &'static str,
     /// What it accepts as the id of a tool call.
     pub tool_ids: ToolIds,
-    /// The reasoning field of its answers that it wants back unchanged in later turns.
+    /// How many texts that end an answer it accepts, as its reference says; `None` where it names no bound.
+    pub most_stops: Option<usize>,
+    /// The reasoning field of its answers that it wants back unchanged in later turns, or the part of its content
+    /// (`thinking`).
     pub returns_reasoning: Option<&'static str>,
 }
 
@@ -65,6 +68,7 @@ const PLAIN: Facts = Facts {
     effort: EffortField::Flat,
     required: "required",
     tool_ids: ToolIds::UpTo(64),
+    most_stops: None,
     returns_reasoning: None,
 };
 
@@ -89,6 +93,7 @@ pub const FACTS: &[Facts] = &[
     Facts {
         max_tokens: "max_completion_tokens",
         tool_ids: ToolIds::UpTo(40),
+        most_stops: Some(4),
         ..hosted("openai", "https://api.openai.com/v1")
     },
     Facts {
@@ -96,10 +101,15 @@ pub const FACTS: &[Facts] = &[
         returns_reasoning: Some("reasoning_details"),
         ..hosted("openrouter", "https://openrouter.ai/api/v1")
     },
-    Facts { max_tokens: "max_completion_tokens", ..hosted("groq", "https://api.groq.com/openai/v1") },
+    Facts {
+        max_tokens: "max_completion_tokens",
+        most_stops: Some(4),
+        ..hosted("groq", "https://api.groq.com/openai/v1")
+    },
     Facts {
         effort: EffortField::Nowhere,
         returns_reasoning: Some("reasoning_content"),
+        most_stops: Some(16),
         ..hosted("deepseek", "https://api.deepseek.com/v1")
     },
     Facts {
@@ -107,10 +117,11 @@ pub const FACTS: &[Facts] = &[
         effort: EffortField::Nowhere,
         required: "any",
         tool_ids: ToolIds::Exactly(9),
+        returns_reasoning: Some("thinking"),
         ..hosted("mistral", "https://api.mistral.ai/v1")
     },
     hosted("together", "https://api.together.xyz/v1"),
-    hosted("fireworks", "https://api.fireworks.ai/inference/v1"),
+    Facts { most_stops: Some(4), ..hosted("fireworks", "https://api.fireworks.ai/inference/v1") },
     Facts { max_tokens: "max_completion_tokens", ..hosted("xai", "https://api.x.ai/v1") },
     Facts {
         id: "azure-openai",
@@ -118,15 +129,21 @@ pub const FACTS: &[Facts] = &[
         keyless: false,
         max_tokens: "max_completion_tokens",
         tool_ids: ToolIds::UpTo(40),
+        most_stops: Some(4),
         ..PLAIN
     },
-    Facts { effort: EffortField::Nowhere, ..hosted("github-models", "https://models.github.ai/inference") },
+    Facts {
+        effort: EffortField::Nowhere,
+        most_stops: Some(4),
+        ..hosted("github-models", "https://models.github.ai/inference")
+    },
     // Tokens, not keys; an account of a company has an address of its own, which comes with the token.
     Facts {
         headers: &[
             ("editor-version", concat!("failover/", env!("CARGO_PKG_VERSION"))),
             ("copilot-integration-id", "vscode-chat"),
         ],
+        most_stops: Some(4),
         ..hosted("github-copilot", "https://api.githubcopilot.com")
     },
     Facts { effort: EffortField::Nowhere, ..hosted("cerebras", "https://api.cerebras.ai/v1") },
@@ -134,12 +151,14 @@ pub const FACTS: &[Facts] = &[
     Facts {
         effort: EffortField::Nowhere,
         returns_reasoning: Some("reasoning_content"),
+        most_stops: Some(5),
         ..hosted("moonshot", "https://api.moonshot.ai/v1")
     },
     Facts { effort: EffortField::Nowhere, ..hosted("nvidia", "https://integrate.api.nvidia.com/v1") },
     Facts {
         effort: EffortField::Nowhere,
         returns_reasoning: Some("reasoning_content"),
+        most_stops: Some(1),
         ..hosted("zai", "https://api.z.ai/api/paas/v4")
     },
     local("vllm", "http://127.0.0.1:8000/v1"),

@@ -44,10 +44,10 @@ pub(crate) fn map(
     body.put_some("temperature", temperature.as_ref())?;
     body.put_some("top_p", top_p.as_ref())?;
     body.put_some(facts.max_tokens, request.max_tokens.as_ref())?;
-    if sampling == Sampling::Fixed && !request.stop.is_empty() {
-        mapper.losses.note("stop", LossReason::NoPlace);
-    } else if !request.stop.is_empty() {
-        body.put("stop", &request.stop)?;
+    let most = if sampling == Sampling::Fixed { Some(0) } else { facts.most_stops };
+    let stops = request.stops(most, true, &mut mapper.losses);
+    if !stops.is_empty() {
+        body.put("stop", &stops)?;
     }
     if let Some(format) = &request.response_format {
         body.put("response_format", &response_format(format)?)?;
@@ -91,6 +91,7 @@ fn takes_back(facts: &Facts, name: &str) -> bool {
 pub(crate) fn takes(facts: &Facts, request: &ChatRequest) -> bool {
     let mut parts = request.messages.iter().flat_map(|message| &message.parts);
     request.opaque.iter().all(|opaque| takes_field(facts, &opaque.name))
+        && facts.most_stops.is_none_or(|most| request.stop.len() <= most)
         && parts.all(|part| match part {
             Part::Reasoning { proof, .. } => {
                 proof.as_ref().is_some_and(|proof| facts.is_unknown() || takes_back(facts, &proof.name))
@@ -151,6 +152,8 @@ impl Mapper<'_> {
                     if self.losses.is_at_home(proof, self.scope) {
                         if !takes_back(self.facts, &proof.name) {
                             self.losses.leave_out(proof, LossReason::NoPlace);
+                        } else if is_content(proof) {
+                            content.extend(serde_json::from_str::<Value>(proof.value.as_str()).ok());
                         } else if !extra.has(&proof.name) {
                             extra.put(&proof.name, &proof.value)?;
                         }

@@ -73,6 +73,8 @@ struct Details {
 #[serde(default)]
 struct ContentPart {
     text: Option<String>,
+    /// Mistral's reasoning stands among the parts, as parts of its own.
+    thinking: Option<Content>,
 }
 
 /// A text; whatever else a server puts there, as it is written.
@@ -90,9 +92,12 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// A text, or the texts of a list of parts.
+/// A text, or the texts of a list of parts; and what is thought in those.
 #[derive(Debug, Default)]
-pub(crate) struct Content(String);
+pub(crate) struct Content {
+    text: String,
+    thinking: String,
+}
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -110,20 +115,21 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-        Ok(Content(text.to_owned()))
+        Ok(Content { text: text.to_owned(), ..Content::default() })
     }
 
     fn visit_string<E>(self, text: String) -> Result<Content, E> {
-        Ok(Content(text))
+        Ok(Content { text, ..Content::default() })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
-        let mut text = String::new();
+        let mut content = Content::default();
         while let Some(part) = parts.next_element::<Json>()? {
             let part = serde_json::from_str::<ContentPart>(part.as_str()).unwrap_or_default();
-            text.extend(part.text);
+            content.text.extend(part.text);
+            content.thinking.extend(part.thinking.map(|thought| thought.text));
         }
-        Ok(Content(text))
+        Ok(content)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Content, A::Error> {
@@ -173,15 +179,15 @@ impl Body {
 impl Delta {
     /// The text, with the refusal behind it: that is what the model says, too, in a field of its own.
     pub(crate) fn take_text(&mut self) -> String {
-        let text = self.content.take().unwrap_or_default().0;
+        let text = self.content.take().unwrap_or_default().text;
         text + self.refusal.as_deref().unwrap_or_default()
     }
 
-    /// The visible reasoning, under either of its two names.
+    /// The visible reasoning, under either of its two names, or from among the parts of the content.
     pub(crate) fn reasoning_text(&self) -> &str {
-        let named = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-        let field = if named(&self.reasoning_content) { &self.reasoning_content } else { &self.reasoning };
-        field.as_deref().unwrap_or_default()
+        let thinking = self.content.as_ref().map(|content| content.thinking.as_str());
+        let places = [self.reasoning_content.as_deref(), self.reasoning.as_deref(), thinking];
+        places.into_iter().flatten().find(|text| !text.is_empty()).unwrap_or_default()
     }
 }
 

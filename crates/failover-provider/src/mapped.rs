@@ -104,6 +104,17 @@ impl ChatRequest {
         (temperature, top_p)
     }
 
+    /// The texts that end the answer: the first `most` that the API takes, and blank ones only where it takes those. What it
+    /// would refuse is a loss.
+    pub fn stops(&self, most: Option<usize>, blank: bool, losses: &mut Losses) -> Vec<&str> {
+        let texts = self.stop.iter().map(String::as_str).filter(|text| blank || !text.trim().is_empty());
+        let stops: Vec<&str> = texts.take(most.unwrap_or(usize::MAX)).collect();
+        if stops.len() < self.stop.len() {
+            losses.note("stop", LossReason::NoPlace);
+        }
+        stops
+    }
+
     /// Which tool the model must call, where it is left `any` tool: APIs refuse the choice without. One that wants a call
     /// is a loss then.
     pub fn choice_among(&self, any: bool, losses: &mut Losses) -> Option<&ToolChoice> {
@@ -188,6 +199,23 @@ mod tests {
         assert_eq!(request.sampling(takes, &mut losses), sent);
         let noted: Vec<String> = losses.into_vec().into_iter().map(|loss| loss.what).collect();
         assert_eq!(noted, lost);
+    }
+
+    // spec: P-7
+    #[test_case(None, true, &["a", " ", "b"], 0; "as it is")]
+    #[test_case(Some(2), true, &["a", " "], 1; "so many")]
+    #[test_case(Some(2), false, &["a", "b"], 1; "none that is blank")]
+    fn an_answer_is_ended_by_texts_that_the_api_takes(
+        most: Option<usize>,
+        blank: bool,
+        sent: &[&str],
+        lost: usize,
+    ) {
+        let mut request = ChatRequest::prompt("hi");
+        request.stop = ["a", " ", "b"].map(str::to_owned).into();
+        let mut losses = Losses::default();
+        assert_eq!(request.stops(most, blank, &mut losses), sent);
+        assert_eq!(losses.into_vec().len(), lost);
     }
 
     // spec: P-7

@@ -52,6 +52,37 @@ fn golden_answers() {
     }
 }
 
+// spec: P-7
+#[test]
+fn what_mistral_thinks_is_reasoning_and_goes_back_as_it_came() {
+    let decoder = || {
+        let mistral = ProviderId::new("mistral").unwrap();
+        Decoder::new(Origin::new(mistral.clone()), crate::facts::facts_for(&mistral))
+    };
+    let streamed = [
+        r#"{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm"}]}]}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"..."}]}]}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}"#,
+    ];
+    let streamed = format!("data: {}\n\n", streamed.join("\n\ndata: "));
+    let whole = r#"{"choices":[{"index":0,"message":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm..."}]},{"type":"text","text":"Yes."}]},"finish_reason":"stop"}]}"#;
+    for (text, stream) in [(streamed.as_str(), true), (whole, false)] {
+        let answered = replay(decoder(), text, stream).unwrap();
+        let (mut thought, mut said, mut proof) = (String::new(), String::new(), String::new());
+        for event in &answered.ready {
+            if let ReplyEvent::Reasoning(more) = event {
+                thought.push_str(more);
+            } else if let ReplyEvent::Text(more) = event {
+                said.push_str(more);
+            } else if let ReplyEvent::ReasoningProof(own) = event {
+                proof.push_str(own.value.as_str());
+            }
+        }
+        assert_eq!((thought.as_str(), said.as_str()), ("Hm...", "Yes."));
+        assert_eq!(proof, r#"{"thinking":[{"text":"Hm...","type":"text"}],"type":"thinking"}"#);
+    }
+}
+
 proptest! {
     #[test]
     fn any_event_is_harmless(data in "\\PC{0,80}", pieces in proptest::collection::vec(prop_oneof![

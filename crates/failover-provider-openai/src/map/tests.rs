@@ -61,6 +61,32 @@ fn vendor_fields_go_home_and_nowhere_else() {
     assert_eq!(lost, expected);
 }
 
+// spec: P-7
+#[test]
+fn what_mistral_thought_goes_back_among_the_content() {
+    let raw = r#"{"thinking":[{"text":"Hm.","type":"text"}],"type":"thinking"}"#;
+    let origin = Origin::new(ProviderId::new("mistral").unwrap());
+    let proof = Some(Opaque::new(origin, "thinking", Json::parse(raw).unwrap()));
+    let said = vec![Part::Reasoning { text: "Hm.".into(), proof }, Part::Text("Yes.".into())];
+    let mut request = ChatRequest::prompt("hi");
+    request.messages.push(Message::new(Role::Assistant, said));
+    let sent = mapped(&request, "mistral/m");
+    assert!(sent.body.contains(&format!(r#""content":[{raw},{{"text":"Yes.","type":"text"}}]"#)), "{sent:?}");
+    assert_eq!(mapped(&request, "openai/m").losses[0].what, "thinking");
+}
+
+// spec: P-7
+#[test]
+fn no_server_is_sent_more_stops_than_it_takes() {
+    let mut request = ChatRequest::prompt("hi");
+    request.stop = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
+    let sent = mapped(&request, "openai/gpt-4o");
+    assert!(sent.body.contains(r#""stop":["a","b","c","d"]"#), "{sent:?}");
+    assert_eq!(sent.losses[0].what, "stop");
+    assert!(!takes(facts_for(&ProviderId::new("openai").unwrap()), &request), "its own 400 helps nobody");
+    assert!(mapped(&request, "vllm/m").losses.is_empty());
+}
+
 #[test]
 fn an_effort_without_a_place_is_reported() {
     let mut request = ChatRequest::prompt("hi");

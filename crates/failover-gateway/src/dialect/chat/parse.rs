@@ -62,6 +62,11 @@ struct Text {
 }
 
 #[derive(Deserialize)]
+struct Thinking {
+    thinking: Option<Vec<Text>>,
+}
+
+#[derive(Deserialize)]
 struct Refusal {
     refusal: Option<String>,
 }
@@ -369,6 +374,16 @@ fn part(raw: &RawValue) -> Result<Part, BadRequest> {
             image.detail = detail;
             Part::Image(image)
         }
+        // Mistral's: what the model thought, to be sent back as it was.
+        "thinking" => Part::Reasoning {
+            text: typed::<Thinking>(raw.get())?
+                .thinking
+                .into_iter()
+                .flatten()
+                .filter_map(|it| it.text)
+                .collect(),
+            proof: keep(&kind, raw),
+        },
         _ => Part::Opaque(required(keep(&kind, raw), "type")?),
     })
 }

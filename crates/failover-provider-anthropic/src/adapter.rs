@@ -2,6 +2,7 @@
 
 use crate::decode::Decoder;
 use crate::limits::Limits;
+use crate::longest::longest;
 use crate::look::Glancer;
 use crate::map::{TOOL_IDS, map};
 use async_trait::async_trait;
@@ -15,12 +16,11 @@ use failover_provider::{
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where the API lives, its version included.
 pub const BASE_URL: &str = "https://api.anthropic.com/v1";
-/// The bound on generated tokens where the request has none: the API demands one, and no model of it takes less.
-pub const DEFAULT_MAX_TOKENS: u64 = 4096;
 
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 const BETA: HeaderName = HeaderName::from_static("anthropic-beta");
@@ -35,6 +35,8 @@ const RULES: RuleTable = RuleTable::new("anthropic-messages", &[]);
 #[derive(Debug)]
 pub struct Anthropic {
     target: Arc<Target>,
+    /// Longest answers that the operator knows, by model.
+    longest: BTreeMap<String, u64>,
 }
 
 impl Anthropic {
@@ -44,7 +46,19 @@ impl Anthropic {
     ///
     /// [`TargetError`] says what is wrong with the address or the headers.
     pub fn new(id: ProviderId, config: TargetConfig) -> Result<Self, TargetError> {
-        Ok(Self { target: Arc::new(config.build(id, BASE_URL)?) })
+        Ok(Self { target: Arc::new(config.build(id, BASE_URL)?), longest: BTreeMap::new() })
+    }
+
+    /// Says how many tokens models may generate, by name, where a request does not: the API demands a bound. Of Claude's models
+    /// it is known.
+    #[must_use]
+    pub fn with_longest(mut self, tokens: impl IntoIterator<Item = (String, u64)>) -> Self {
+        self.longest.extend(tokens);
+        self
+    }
+
+    fn longest(&self, model: &str, request: &ChatRequest) -> u64 {
+        self.longest.get(model).copied().unwrap_or_else(|| longest(model, request))
     }
 }
 
@@ -69,10 +83,12 @@ impl ProviderAdapter for Anthropic {
         let mut head = ReplyHead::default();
         let body = match native {
             Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
-            None => map(request, &scope).map_err(|error| error.to_string()).map(|mapped| {
-                head.losses = mapped.losses;
-                mapped.body.into()
-            }),
+            None => map(request, &scope, self.longest(scope.model.model(), request))
+                .map_err(|error| error.to_string())
+                .map(|mapped| {
+                    head.losses = mapped.losses;
+                    mapped.body.into()
+                }),
         };
         let body = body.map_err(|error| self.target.local(&error))?;
         let accept = if request.stream { "text/event-stream" } else { "application/json" };

@@ -3,6 +3,10 @@
 use failover_http::{Answered, Decode, Fault, SseEvent};
 use failover_provider::{FinishReason, Json, Opaque, Origin, ReplyEvent, ToolCallDelta, Usage};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The name of what a text block has besides its text: where that is from. It goes back into the block.
+pub(crate) const CITATIONS: &str = "citations";
 
 /// A whole answer, or the start of a streamed one.
 #[derive(Debug, Default, Deserialize)]
@@ -39,6 +43,7 @@ struct Delta {
     thinking: String,
     signature: String,
     partial_json: String,
+    citation: Option<Json>,
     stop_reason: Option<String>,
 }
 
@@ -53,6 +58,7 @@ struct Block {
     id: Option<String>,
     name: Option<String>,
     input: Option<Json>,
+    citations: Option<Vec<Json>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -73,6 +79,31 @@ pub(crate) struct Counts {
 struct Call {
     block: u32,
     index: u32,
+}
+
+/// How much is kept of the input of one of the API's own tools, in bytes.
+const MAX_INPUT_BYTES: usize = 1024 * 1024;
+
+/// A block of the API's own whose input is still to come.
+#[derive(Debug)]
+struct Begun {
+    block: u32,
+    kind: String,
+    raw: Json,
+    input: String,
+}
+
+impl Begun {
+    /// The block with its input, as it goes back.
+    fn whole(&self) -> Json {
+        let fields = serde_json::from_str::<BTreeMap<String, Json>>(self.raw.as_str());
+        let input = Json::parse(self.input.as_str()).ok();
+        let with_input = fields.ok().zip(input).and_then(|(mut fields, input)| {
+            fields.insert("input".to_owned(), input);
+            Json::of(&fields).ok()
+        });
+        with_input.unwrap_or_else(|| self.raw.clone())
+    }
 }
 
 /// Adds up token counts.
@@ -104,6 +135,7 @@ pub(crate) struct Decoder {
     counter: Counter,
     calls: u32,
     open_call: Option<Call>,
+    begun: Option<Begun>,
 }
 
 pub(crate) fn finish(word: &str) -> FinishReason {
@@ -118,7 +150,7 @@ pub(crate) fn finish(word: &str) -> FinishReason {
 
 impl Decoder {
     pub(crate) fn new(origin: Origin) -> Self {
-        Self { origin, counter: Counter::default(), calls: 0, open_call: None }
+        Self { origin, counter: Counter::default(), calls: 0, open_call: None, begun: None }
     }
 
     fn opaque(&self, name: &str, value: Json) -> Opaque {
@@ -131,6 +163,20 @@ impl Decoder {
         }
     }
 
+    /// Where the text before it has its content from.
+    fn cite(&self, citations: &[Json], answered: &mut Answered) {
+        if let (false, Ok(value)) = (citations.is_empty(), Json::of(citations)) {
+            answered.ready.push_back(ReplyEvent::Opaque(self.opaque(CITATIONS, value)));
+        }
+    }
+
+    /// The block that was begun is whole.
+    fn end_begun(&mut self, answered: &mut Answered) {
+        if let Some(begun) = self.begun.take() {
+            answered.ready.push_back(ReplyEvent::Opaque(self.opaque(&begun.kind, begun.whole())));
+        }
+    }
+
     /// A block: whole, or the start of a streamed one, whose deltas follow.
     fn block(&mut self, at: Option<u32>, raw: &Json, answered: &mut Answered) {
         let Ok(block) = serde_json::from_str::<Block>(raw.as_str()) else {
@@ -138,8 +184,12 @@ impl Decoder {
             return;
         };
         match block.kind.as_str() {
-            "text" if block.text.is_empty() => {}
-            "text" => answered.ready.push_back(ReplyEvent::Text(block.text)),
+            "text" => {
+                if !block.text.is_empty() {
+                    answered.ready.push_back(ReplyEvent::Text(block.text));
+                }
+                self.cite(block.citations.as_deref().unwrap_or_default(), answered);
+            }
             "thinking" => {
                 if !block.thinking.is_empty() {
                     answered.ready.push_back(ReplyEvent::Reasoning(block.thinking));
@@ -155,6 +205,11 @@ impl Decoder {
                 let call = ToolCallDelta::new(index, input.unwrap_or_default());
                 answered.ready.push_back(ReplyEvent::ToolCall(call.with_start(block.id, block.name)));
             }
+            // What the API's own tools are asked comes like the arguments of a call.
+            kind if block.input.as_ref().is_some_and(|input| input.as_str() == "{}") && at.is_some() => {
+                let (block, kind) = (at.unwrap_or_default(), kind.to_owned());
+                self.begun = Some(Begun { block, kind, raw: raw.clone(), input: String::new() });
+            }
             // Redacted thinking, and whatever the API's own tools say, goes back as it came.
             kind => answered.ready.push_back(ReplyEvent::Opaque(self.opaque(kind, raw.clone()))),
         }
@@ -169,6 +224,13 @@ impl Decoder {
                 answered.ready.push_back(ReplyEvent::Reasoning(delta.thinking));
             }
             "signature_delta" => self.proof(&delta.signature, answered),
+            "citations_delta" => self.cite(delta.citation.as_slice(), answered),
+            "input_json_delta" if self.begun.as_ref().is_some_and(|begun| begun.block == at) => {
+                let room = |begun: &&mut Begun| begun.input.len() <= MAX_INPUT_BYTES;
+                if let Some(begun) = self.begun.as_mut().filter(room) {
+                    begun.input.push_str(&delta.partial_json);
+                }
+            }
             "input_json_delta" if !delta.partial_json.is_empty() => {
                 if let Some(call) = self.open_call.filter(|call| call.block == at) {
                     let more = ToolCallDelta::new(call.index, delta.partial_json);
@@ -192,6 +254,9 @@ impl Decode for Decoder {
         };
         if event.error.is_some() || event.kind == "error" {
             return Err(Fault::Error(data.to_owned()));
+        }
+        if matches!(event.kind.as_str(), "content_block_start" | "content_block_stop" | "message_delta") {
+            self.end_begun(answered);
         }
         match event.kind.as_str() {
             "message_start" => {

@@ -12,7 +12,8 @@
 mod adapter;
 mod decode;
 mod limits;
+mod longest;
 mod look;
 mod map;
 
-pub use adapter::{Anthropic, BASE_URL, DEFAULT_MAX_TOKENS};
+pub use adapter::{Anthropic, BASE_URL};

@@ -53,6 +53,7 @@ struct Delta<'a> {
     signature: Cow<'a, str>,
     #[serde(borrow)]
     partial_json: Cow<'a, str>,
+    citation: Option<IgnoredAny>,
     #[serde(borrow)]
     stop_reason: Option<Cow<'a, str>>,
 }
@@ -61,6 +62,8 @@ struct Delta<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Glancer {
     counter: Counter,
+    /// The block at hand is the API's own: its input is read when it ends.
+    own: bool,
 }
 
 impl Look for Glancer {
@@ -79,15 +82,22 @@ impl Look for Glancer {
         }
         let content = match event.kind.as_ref() {
             "content_block_delta" => event.delta.is_some_and(|delta| {
-                [delta.text, delta.thinking, delta.signature, delta.partial_json]
-                    .iter()
-                    .any(|more| !more.is_empty())
+                delta.citation.is_some()
+                    || [delta.text, delta.thinking, delta.signature, delta.partial_json]
+                        .iter()
+                        .any(|more| !more.is_empty())
             }),
-            "content_block_start" => event.content_block.is_some_and(|block| match block.kind.as_ref() {
-                "text" => !block.text.is_empty(),
-                "thinking" => !block.thinking.is_empty(),
-                _ => true,
-            }),
+            "content_block_start" => {
+                let block = event.content_block.unwrap_or_default();
+                self.own = !["", "text", "thinking", "tool_use"].contains(&block.kind.as_ref());
+                match block.kind.as_ref() {
+                    "" => false,
+                    "text" => !block.text.is_empty(),
+                    "thinking" => !block.thinking.is_empty(),
+                    _ => true,
+                }
+            }
+            "content_block_stop" => std::mem::take(&mut self.own),
             "message_start" => {
                 let message = event.message.unwrap_or_default();
                 answered.head.id = message.id.map(Cow::into_owned);

@@ -1,10 +1,10 @@
 //! The neutral request, mapped to the Messages API. Always from the original, never from an earlier attempt's form.
 
-use crate::DEFAULT_MAX_TOKENS;
+use crate::decode::CITATIONS;
 use failover_provider::{
     AttemptScope, ChatRequest, Dialect, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError,
-    LossReason, Losses, Mapped, Message, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
-    ToolIds, ToolResult, Turns,
+    LossReason, Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Sampling, Tool, ToolCall,
+    ToolChoice, ToolIds, ToolResult, Turns,
 };
 use serde_json::{Value, json};
 
@@ -12,7 +12,13 @@ use serde_json::{Value, json};
 pub(crate) const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 
 /// Maps a request for one attempt.
-pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
+///
+/// `longest` is the bound on generated tokens where the request has none.
+pub(crate) fn map(
+    request: &ChatRequest,
+    scope: &AttemptScope<'_>,
+    longest: u64,
+) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
     let mut mapper = Mapper {
         scope,
@@ -26,7 +32,7 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     }
     let mut body = Fields::default();
     body.put("model", scope.model.model())?;
-    body.put("max_tokens", &request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS))?;
+    body.put("max_tokens", &request.max_tokens.unwrap_or(longest))?;
     if !mapper.system.is_empty() {
         body.put("system", &mapper.system)?;
     }
@@ -45,8 +51,9 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     let (temperature, top_p) = request.sampling(takes(scope.model.model()), &mut mapper.losses);
     body.put_some("temperature", temperature.as_ref())?;
     body.put_some("top_p", top_p.as_ref())?;
-    if !request.stop.is_empty() {
-        body.put("stop_sequences", &request.stop)?;
+    let stops = request.stops(None, false, &mut mapper.losses);
+    if !stops.is_empty() {
+        body.put("stop_sequences", &stops)?;
     }
     let own = |name: &str, losses: &Losses| request.has_own(name, scope, losses);
     match &request.response_format {
@@ -96,7 +103,13 @@ impl Mapper<'_> {
     fn message(&mut self, message: &Message) -> Result<(), JsonError> {
         let mut content = Vec::new();
         for part in &message.parts {
-            content.extend(self.part(part)?);
+            if let Part::Opaque(own) = part
+                && own.name == CITATIONS
+            {
+                self.cite(own, &mut content)?;
+            } else {
+                content.extend(self.part(part)?);
+            }
         }
         let role = match message.role {
             Role::System => {
@@ -107,6 +120,24 @@ impl Mapper<'_> {
             Role::Assistant => "assistant",
         };
         self.turns.push(role, content);
+        Ok(())
+    }
+
+    /// Puts what a text is from back into its block, which is the last one.
+    fn cite(&mut self, own: &Opaque, content: &mut [Json]) -> Result<(), JsonError> {
+        if !self.losses.is_at_home(own, self.scope) {
+            return Ok(());
+        }
+        let block = content.last().and_then(|block| serde_json::from_str::<Value>(block.as_str()).ok());
+        let text = block.filter(|block| block.get("type").and_then(Value::as_str) == Some("text"));
+        let (Some(mut text), Some(place)) = (text, content.last_mut()) else {
+            self.losses.note(CITATIONS, LossReason::NoPlace);
+            return Ok(());
+        };
+        if let (Some(fields), Ok(more)) = (text.as_object_mut(), serde_json::from_str(own.value.as_str())) {
+            fields.insert(CITATIONS.to_owned(), more);
+        }
+        *place = Json::of(&text)?;
         Ok(())
     }
 

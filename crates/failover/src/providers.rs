@@ -30,6 +30,13 @@ impl Site<'_> {
         }
         target
     }
+
+    /// The longest answers of its models, in tokens, where the config tells them.
+    #[cfg(feature = "provider-anthropic")]
+    fn longest(&self) -> impl Iterator<Item = (String, u64)> {
+        let models = self.settings.into_iter().flat_map(|settings| &settings.models);
+        models.filter_map(|facts| Some((facts.id.clone(), facts.max_tokens?)))
+    }
 }
 
 type Build = fn(&Site<'_>) -> Result<Arc<dyn ProviderAdapter>, String>;
@@ -62,7 +69,8 @@ const APIS: &[(ProviderApi, Build)] = &[
     (ProviderApi::AnthropicMessages, |site| {
         // The vendor's clients, and configs written for them, leave the version out.
         let versioned = |url: &str| format!("{}/v1", url.trim_end_matches('/').trim_end_matches("/v1"));
-        made(failover_provider_anthropic::Anthropic::new(site.id.clone(), site.target(versioned)))
+        let adapter = failover_provider_anthropic::Anthropic::new(site.id.clone(), site.target(versioned));
+        made(adapter.map(|adapter| adapter.with_longest(site.longest())))
     }),
     #[cfg(feature = "provider-google")]
     (ProviderApi::GoogleGenerativeAi, |site| {

@@ -116,6 +116,50 @@ async fn a_whole_answer_is_read_back_by_the_adapter() {
     assert_eq!(read.head.model.as_deref(), Some("acme/large"), "the model names who answered");
 }
 
+/// What the vendor's own tools were asked, and where a text is from, is told like the rest, and read back.
+// spec: P-5, G-1
+#[tokio::test]
+async fn server_tools_and_citations_survive() {
+    let own = |name: &str, json: &str| {
+        let mut own = opaque("anthropic", name, json);
+        own.home = proof().home;
+        own
+    };
+    let asked = own(
+        "server_tool_use",
+        r#"{"id":"srvtoolu_1","input":{"query":"oslo"},"name":"web_search","type":"server_tool_use"}"#,
+    );
+    let from = own("citations", r#"[{"type":"web_search_result_location","url":"https://a.example"}]"#);
+    let parts = vec![
+        Part::Opaque(asked.clone()),
+        Part::Text("Cold.".into()),
+        Part::Opaque(from.clone()),
+        Part::Text(" And dark.".into()),
+    ];
+    let events = [
+        ReplyEvent::Opaque(asked),
+        ReplyEvent::Text("Cold.".into()),
+        ReplyEvent::Opaque(from),
+        ReplyEvent::Text(" And dark.".into()),
+        ReplyEvent::Usage(Usage::default()),
+        ReplyEvent::Finish(FinishReason::Stop),
+    ];
+    let stream = rendered(ClientDialect::Messages, &events);
+    assert!(
+        stream.contains(r#"{"type":"citations_delta","citation":{"type":"web_search_result_location""#),
+        "{stream}"
+    );
+    let (read, failure) =
+        read_stream(&adapter(Canned::new(stream, "text/event-stream")), "anthropic/m").await;
+    let read: Vec<_> = read.into_iter().filter(|event| !matches!(event, ReplyEvent::Usage(_))).collect();
+    assert_eq!((read.len(), failure), (5, None), "{read:?}");
+    assert_eq!((&read[..4], &read[4]), (&events[..4], &events[5]));
+    let reply = ChatReply::new(parts, FinishReason::Stop);
+    let body = render_reply(ClientDialect::Messages, &reply, &meta_of(ClientDialect::Messages));
+    let read = read_whole(&adapter(Canned::new(body, "application/json")), "anthropic/m").await;
+    assert_eq!(read.parts, reply.parts);
+}
+
 // spec: G-3
 #[tokio::test]
 async fn a_stream_that_fails_ends_as_an_error() {

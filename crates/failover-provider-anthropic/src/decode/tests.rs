@@ -68,6 +68,7 @@ fn a_malformed_event_is_skipped() {
 fn golden_answers() {
     for (name, text) in [
         ("thinking_then_tool.sse", include_str!("answers/thinking_then_tool.sse")),
+        ("server_tool.sse", include_str!("answers/server_tool.sse")),
         ("server_tool.json", include_str!("answers/server_tool.json")),
     ] {
         let answered = replay(decoder(), text, !name.contains(".json")).unwrap();

@@ -9,7 +9,7 @@ use failover_types::ProviderId;
 const FULL: &str = include_str!("full_request.json");
 
 fn mapped(request: &ChatRequest, model: &str) -> Mapped {
-    in_scope(model, |scope| map(request, scope).unwrap())
+    in_scope(model, |scope| map(request, scope, 4_096).unwrap())
 }
 
 // spec: P-5
@@ -53,6 +53,25 @@ fn arguments_that_are_no_object_are_reported() {
     let mapped = mapped(&request, "anthropic/m");
     assert!(mapped.body.contains(r#""input":{}"#), "{}", mapped.body);
     assert_eq!(mapped.losses.len(), 1);
+}
+
+// spec: P-5
+#[test]
+fn what_a_text_is_from_goes_back_into_its_block() {
+    let cited = |provider: &str| {
+        let origin = Origin::new(ProviderId::new(provider).unwrap());
+        let own = Opaque::new(origin, "citations", Json::parse(r#"[{"url":"https://a.example"}]"#).unwrap());
+        let said = vec![Part::Text("Cold.".into()), Part::Opaque(own)];
+        let mut request = ChatRequest::prompt("hi");
+        request.messages.push(Message::new(Role::Assistant, said));
+        mapped(&request, "anthropic/m")
+    };
+    let home = cited("anthropic");
+    let block = r#"{"citations":[{"url":"https://a.example"}],"text":"Cold.","type":"text"}"#;
+    assert!(home.body.contains(block) && home.losses.is_empty(), "{home:?}");
+    let elsewhere = cited("other");
+    assert!(!elsewhere.body.contains("https"), "{elsewhere:?}");
+    assert_eq!(elsewhere.losses[0].what, "citations");
 }
 
 // spec: P-5

@@ -89,7 +89,7 @@ pub(super) fn chat(body: &Value) -> Heard {
     heard
 }
 
-/// What the Messages API is sent where nobody bounds the answer: it demands a bound.
+/// The Messages API demands a bound. From here on it is one that nobody asked for.
 const MESSAGES_DEFAULT: u64 = 4096;
 
 /// Anthropic's messages.
@@ -127,7 +127,7 @@ pub(super) fn messages(body: &Value) -> Heard {
     heard.temperature = body.get("temperature").and_then(Value::as_f64);
     heard.top_p = body.get("top_p").and_then(Value::as_f64);
     heard.max_tokens =
-        body.get("max_tokens").and_then(Value::as_u64).filter(|bound| *bound != MESSAGES_DEFAULT);
+        body.get("max_tokens").and_then(Value::as_u64).filter(|bound| *bound < MESSAGES_DEFAULT);
     heard.stop = stops(body.get("stop_sequences"));
     heard
 }

@@ -12,5 +12,7 @@ pub(super) use stream::Events;
 
 /// The dialect.
 const DIALECT: Dialect = Dialect::AnthropicMessages;
+/// The name of what a text has besides itself: where it is from.
+const CITATIONS: &str = "citations";
 /// The block whose `data` carries what clients cannot read.
 const REDACTED: &str = "redacted_thinking";

@@ -1,5 +1,6 @@
 //! A whole message.
 
+use super::CITATIONS;
 use crate::dialect::write::json;
 use crate::dialect::{Meta, carry};
 use bytes::Bytes;
@@ -48,6 +49,14 @@ pub(super) enum Block<'a, I> {
     RedactedThinking { data: &'a str },
 }
 
+/// A text that says where it is from.
+#[derive(Serialize)]
+struct Cited<'a> {
+    r#type: &'static str,
+    text: &'a str,
+    citations: Vec<Json>,
+}
+
 #[derive(Serialize)]
 struct Unread<'a> {
     unreadable_arguments: &'a str,
@@ -83,6 +92,31 @@ pub(super) fn item(opaque: &Opaque, meta: &Meta) -> Option<Json> {
         return Some(opaque.value.clone());
     }
     Json::of(&Whole::RedactedThinking { data: &carry::wrap_item(opaque)? }).ok()
+}
+
+/// What a text is from, in this dialect's own words, for whom the client asked.
+pub(super) fn citations(opaque: &Opaque, meta: &Meta) -> Option<Vec<Json>> {
+    let own = opaque.name == CITATIONS && carry::is_of(opaque, meta.asked.as_ref());
+    own.then(|| serde_json::from_str(opaque.value.as_str()).ok()).flatten()
+}
+
+/// The blocks of some parts. What a text is from stands in its block.
+fn blocks(parts: &[Part], meta: &Meta) -> Vec<Json> {
+    let mut blocks: Vec<Json> = Vec::new();
+    // The text that is the last block, and where it is from so far.
+    let mut cited: Option<(&str, Vec<Json>)> = None;
+    for part in parts {
+        let more = if let Part::Opaque(opaque) = part { citations(opaque, meta) } else { None };
+        if let (Some(more), Some((text, citations)), Some(last)) = (more, &mut cited, blocks.last_mut()) {
+            citations.extend(more);
+            let whole = Cited { r#type: "text", text, citations: citations.clone() };
+            *last = Json::of(&whole).unwrap_or_else(|_| last.clone());
+            continue;
+        }
+        cited = if let Part::Text(text) = part { Some((text, Vec::new())) } else { None };
+        blocks.extend(block(part, meta));
+    }
+    blocks
 }
 
 /// Arguments must be an object here.
@@ -127,7 +161,7 @@ pub(in crate::dialect) fn whole(reply: &ChatReply, meta: &Meta) -> Bytes {
         r#type: "message",
         role: "assistant",
         model: &meta.model,
-        content: reply.parts.iter().filter_map(|part| block(part, meta)).collect(),
+        content: blocks(&reply.parts, meta),
         stop_reason: Some(stop_reason(&reply.finish)),
         stop_sequence: None,
         usage: reply.usage.unwrap_or_default().into(),

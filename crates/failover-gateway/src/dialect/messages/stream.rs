@@ -1,11 +1,11 @@
 //! A streamed message: one block after the other, each opened, filled and closed.
 
-use super::render::{Block, Counts, Message, item, signature, stop_reason};
+use super::render::{Block, Counts, Message, citations, item, signature, stop_reason};
 use crate::dialect::nesting::Nesting;
 use crate::dialect::write::{put_comment, put_event};
 use crate::dialect::{ClientDialect, ErrorBody, Meta};
 use bytes::{BufMut, BytesMut};
-use failover_provider::{FinishReason, Opaque, ReplyEvent, ToolCallDelta, Usage};
+use failover_provider::{FinishReason, Json, Opaque, ReplyEvent, ToolCallDelta, Usage};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -33,9 +33,15 @@ struct Open {
 
 #[derive(Debug)]
 enum OpenKind {
-    Text,
+    Text {
+        /// It was said where the text is from: what follows is another one.
+        cited: bool,
+    },
     Thinking,
-    Call { call: u32, arguments: Nesting },
+    Call {
+        call: u32,
+        arguments: Nesting,
+    },
 }
 
 #[derive(Serialize)]
@@ -80,6 +86,8 @@ enum Delta<'a> {
     Signature { signature: &'a str },
     #[serde(rename = "input_json_delta")]
     InputJson { partial_json: &'a str },
+    #[serde(rename = "citations_delta")]
+    Citation { citation: &'a Json },
 }
 
 /// The arguments of a call that begins.
@@ -131,9 +139,8 @@ impl Events {
         self.start(out);
         match event {
             ReplyEvent::Text(text) => {
-                if !matches!(self.open, Some(Open { kind: OpenKind::Text, .. })) {
-                    self.flush(out);
-                    self.begin(OpenKind::Text, &Block::Text { text: "" }, out);
+                if !matches!(self.open, Some(Open { kind: OpenKind::Text { cited: false }, .. })) {
+                    self.begin_text(out);
                 }
                 self.delta(Delta::Text { text }, out);
             }
@@ -153,6 +160,23 @@ impl Events {
         Event::ContentBlockStart { index: self.next, content_block }.put(out);
         self.open = Some(Open { index: self.next, kind });
         self.next = self.next.saturating_add(1);
+    }
+
+    fn begin_text(&mut self, out: &mut BytesMut) {
+        self.flush(out);
+        self.begin(OpenKind::Text { cited: false }, &Block::Text { text: "" }, out);
+    }
+
+    fn cite(&mut self, citations: &[Json], out: &mut BytesMut) {
+        if !matches!(self.open, Some(Open { kind: OpenKind::Text { .. }, .. })) {
+            self.begin_text(out);
+        }
+        for citation in citations {
+            self.delta(Delta::Citation { citation }, out);
+        }
+        if let Some(Open { kind: OpenKind::Text { cited }, .. }) = &mut self.open {
+            *cited = true;
+        }
     }
 
     fn delta(&self, delta: Delta<'_>, out: &mut BytesMut) {
@@ -194,6 +218,9 @@ impl Events {
     }
 
     fn opaque(&mut self, opaque: &Opaque, out: &mut BytesMut) {
+        if let Some(citations) = citations(opaque, &self.meta) {
+            return self.cite(&citations, out);
+        }
         self.flush(out);
         if let Some(content_block) = item(opaque, &self.meta) {
             Event::ContentBlockStart { index: self.next, content_block }.put(out);

@@ -1,6 +1,6 @@
 //! async-openai.
 
-use crate::support::{LONG, SHORT, below_http, refusals, replay_cases, told, upstream, waits_and_junk};
+use crate::support::{below_http, broken_streams, refusals, replay_cases, told, waits_and_junk};
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
@@ -8,7 +8,6 @@ use async_openai::middleware::ReqwestService;
 use async_openai::types::chat::{ChatCompletionRequestUserMessage, CreateChatCompletionRequest};
 use failover_clients::ClientError;
 use failover_testkit::corpus::Case;
-use failover_testkit::upstream::{Answer, On};
 use failover_types::FailoverReason;
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -90,24 +89,5 @@ async fn the_wait_is_lost_and_broken_json_is_a_failure() {
 // spec: P-7, C-8
 #[tokio::test]
 async fn a_stream_that_breaks_or_complains_is_told() {
-    let upstream = upstream().await;
-    let overloaded = r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#;
-    upstream.script(
-        On::any(),
-        [
-            Answer::text(["a", "b"]).cut_after(1).into(),
-            Answer::text(["a", "b"]).reset_after(1).into(),
-            Answer::text(["a", "b"]).stall_after(1).into(),
-            Answer::text(["a", "b"]).error_after(1, overloaded).into(),
-        ],
-    );
-    for (reason, patience) in [
-        (FailoverReason::Timeout, LONG),
-        (FailoverReason::Timeout, LONG),
-        (FailoverReason::Timeout, SHORT),
-        (FailoverReason::Overloaded, LONG),
-    ] {
-        let error = ask_streamed(&upstream.base_url(), patience).await;
-        assert_eq!(told(&error).0, reason, "{error:?}");
-    }
+    broken_streams(ask_streamed).await;
 }

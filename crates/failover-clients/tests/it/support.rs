@@ -158,3 +158,20 @@ pub(crate) async fn waits_and_junk<E: AsSignal + std::fmt::Debug>(
     upstream.script(On::any(), [busy.into(), Step::json(200, r#"{"id":"x","choices":[{"#)]);
     (ask(&upstream.base_url(), LONG).await, ask(&upstream.base_url(), LONG).await)
 }
+
+/// What the error says of streamed answers that break off, fall silent, or end in a complaint.
+pub(crate) async fn broken_streams<E: AsSignal + std::fmt::Debug>(ask: impl AsyncFn(&str, Duration) -> E) {
+    let upstream = upstream().await;
+    let overloaded = r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let answer = || Answer::text(["a", "b"]);
+    for (answer, patience, reason) in [
+        (answer().cut_after(1), LONG, FailoverReason::Timeout),
+        (answer().reset_after(1), LONG, FailoverReason::Timeout),
+        (answer().stall_after(1), SHORT, FailoverReason::Timeout),
+        (answer().error_after(1, overloaded), LONG, FailoverReason::Overloaded),
+    ] {
+        upstream.script(On::any(), [answer.into()]);
+        let error = ask(&upstream.base_url(), patience).await;
+        assert_eq!(told(&error).0, reason, "{error:?}");
+    }
+}

@@ -436,7 +436,8 @@ struct Streaming<R> {
 
 impl<R: Read> Streaming<R> {
     /// Goes on with an exchange of whose body `read` was read already.
-    fn new(exchange: Exchange, reader: R, answered: Answered, read: Bytes) -> Self {
+    fn new(mut exchange: Exchange, reader: R, answered: Answered, read: Bytes) -> Self {
+        exchange.copy_headers();
         let (stage, raw) = (Stage::FirstContent, BodyCapture::new());
         let (cut, content, waiting, failure) = (false, false, None, None);
         let mut this = Self { exchange, reader, answered, stage, cut, content, waiting, failure, raw };

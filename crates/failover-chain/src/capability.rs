@@ -10,6 +10,8 @@ pub struct Capabilities {
     pub context_window: Option<u64>,
     /// Whether it takes images.
     pub images: Option<bool>,
+    /// Whether its provider's API has a place for what the request shows: images, documents, recordings.
+    pub media: Option<bool>,
     /// Whether it calls tools.
     pub tools: Option<bool>,
     /// Whether it has a JSON mode.
@@ -27,6 +29,8 @@ pub struct Needs {
     pub context_tokens: Option<u64>,
     /// It has images.
     pub images: bool,
+    /// It shows something: images, documents, recordings.
+    pub media: bool,
     /// It declares tools.
     pub tools: bool,
     /// It asks for JSON.
@@ -41,7 +45,7 @@ pub struct Needs {
 pub enum Unfit {
     /// The request is larger than the window.
     ContextWindow,
-    /// It takes no images.
+    /// It takes no images, or not all that the request shows.
     Modality,
     /// It calls no tools.
     Tools,
@@ -78,6 +82,7 @@ impl Capabilities {
         [
             (too_long, Unfit::ContextWindow),
             (lacks(self.images, needs.images), Unfit::Modality),
+            (lacks(self.media, needs.media), Unfit::Modality),
             (lacks(self.tools, needs.tools), Unfit::Tools),
             (lacks(self.json, needs.json), Unfit::Json),
             (lacks(self.state, needs.state), Unfit::State),
@@ -96,6 +101,7 @@ mod tests {
         Capabilities {
             context_window: Some(8_000),
             images: Some(false),
+            media: Some(false),
             tools: Some(false),
             json: Some(false),
             state: Some(false),
@@ -106,6 +112,7 @@ mod tests {
     #[test_case(Needs { context_tokens: Some(8_001), ..Needs::default() }, Some(Unfit::ContextWindow); "too long")]
     #[test_case(Needs { context_tokens: Some(8_000), ..Needs::default() }, None; "just fits")]
     #[test_case(Needs { images: true, ..Needs::default() }, Some(Unfit::Modality); "no images")]
+    #[test_case(Needs { media: true, ..Needs::default() }, Some(Unfit::Modality); "no documents")]
     #[test_case(Needs { tools: true, ..Needs::default() }, Some(Unfit::Tools); "no tools")]
     #[test_case(Needs { json: true, ..Needs::default() }, Some(Unfit::Json); "no json mode")]
     #[test_case(Needs { state: true, ..Needs::default() }, Some(Unfit::State); "stored elsewhere")]
@@ -117,11 +124,18 @@ mod tests {
     // spec: H-11
     #[test]
     fn nothing_known_means_no_check() {
-        let needs =
-            Needs { context_tokens: Some(u64::MAX), images: true, tools: true, json: true, state: true };
+        let needs = Needs {
+            context_tokens: Some(u64::MAX),
+            images: true,
+            media: true,
+            tools: true,
+            json: true,
+            state: true,
+        };
         assert_eq!(Capabilities::default().unfit(&needs), None);
         let able = Capabilities {
             images: Some(true),
+            media: Some(true),
             tools: Some(true),
             json: Some(true),
             state: Some(true),

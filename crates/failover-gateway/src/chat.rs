@@ -3,7 +3,7 @@
 use crate::body::Body;
 use crate::dialect::{
     ClientDialect, ErrorBody, ErrorKind, HintKind, Inbound, Meta, SessionHint, StreamRenderer, parse_request,
-    render_error, render_reply,
+    render_error, render_reply, unread,
 };
 use crate::failure;
 use crate::gateway::{Gateway, State};
@@ -19,7 +19,7 @@ use crate::telemetry::TraceParent;
 use crate::token::hex;
 use bytes::Bytes;
 use failover::config::{SessionsFrom, StreamRescue};
-use failover::provider::{AttemptFailure, ChatRequest, Dialect, DialectHeader, Loss, Reply};
+use failover::provider::{AttemptFailure, ChatRequest, Dialect, DialectHeader, Reply, ReplyHead};
 use failover::runner::plan::Visit;
 use failover::runner::{Answer, RunError};
 use failover::types::{FailoverReason, ModelRef, ProfileId, SessionId, Timestamp};
@@ -65,6 +65,8 @@ pub(crate) struct Asked {
     continuation: Option<Box<Continuation>>,
     /// The provider's own bytes may be passed on.
     native: Option<Dialect>,
+    /// As the client sent it: what is lost where it is written anew is looked for there.
+    body: Bytes,
 }
 
 /// What the client is told instead of an answer.
@@ -128,6 +130,7 @@ struct Opened {
     stream: bool,
     native: bool,
     include_usage: bool,
+    body: Bytes,
     /// Held for as long as the body is.
     room: Option<OwnedSemaphorePermit>,
 }
@@ -177,7 +180,7 @@ async fn open(
         }
     }
     record.session.clone_from(&turn.session);
-    Ok(Opened { turn, named, stream, native, include_usage, room })
+    Ok(Opened { turn, named, stream, native, include_usage, body, room })
 }
 
 /// Headers that say how the fields of a dialect are to be read. No other header of a client's goes to a provider: none that
@@ -277,7 +280,7 @@ fn prepare(
     record: Box<Record>,
     opened: Opened,
 ) -> (Asked, Box<Turn>, Way) {
-    let Opened { turn, named, stream, native, include_usage, .. } = opened;
+    let Opened { turn, named, stream, native, include_usage, body, .. } = opened;
     let created = record.begun.as_millis() / 1_000;
     let mut meta =
         Meta::new(gateway.answer_id(), record.requested.clone(), created).with_usage(include_usage);
@@ -299,7 +302,7 @@ fn prepare(
     });
     // An answer that somebody else may go on with is written anew throughout, so that it is of one piece.
     let native = Some(Dialect::from(dialect)).filter(|_| native && continuation.is_none());
-    let asked = Asked { gateway, state, record, dialect, meta, continuation, native };
+    let asked = Asked { gateway, state, record, dialect, meta, continuation, native, body };
     let way = match (rescue, named) {
         _ if !stream => Way::Whole,
         (StreamRescue::Buffer, Some(named)) => Way::Held { most: named.buffer_bytes },
@@ -330,7 +333,7 @@ impl Asked {
                 }
             },
         };
-        let headers = self.walked(trail, &model, profile, &reply.head.losses);
+        let headers = self.walked(trail, &model, profile, &reply.head);
         self.record.usage = reply.usage;
         self.record.finish = Some(reply.finish.clone());
         self.record.content();
@@ -391,15 +394,18 @@ impl Asked {
         trail: Vec<Visit>,
         served: &ModelRef,
         profile: ProfileId,
-        losses: &[Loss],
+        head: &ReplyHead,
     ) -> HeaderMap {
         let (attempts, reason) = failure::summary(&trail);
         let model = served.to_string();
         let fallback = trail.last().is_some_and(|visit| visit.candidate > 0);
         let mut headers =
             told(&self.record.requested, Some(&model), attempts, reason.filter(|_| fallback || attempts > 1));
-        if !losses.is_empty() {
-            let lost = names(losses);
+        let unread = if head.passed { Vec::new() } else { unread(self.dialect, &self.body) };
+        let lost: Vec<&str> = head.losses.iter().map(|loss| loss.what.as_str()).collect();
+        let lost = [lost, unread.iter().map(String::as_str).collect()].concat();
+        if !lost.is_empty() {
+            let lost = names(&lost);
             put(&mut headers, LOST, &lost);
             self.record.lost = Some(lost);
         }
@@ -412,7 +418,7 @@ impl Asked {
     /// The answer, on its way.
     pub(crate) fn relay(mut self, answer: Answer<Kept>) -> (HeaderMap, Relay) {
         let Answer { value, model, profile, trail, .. } = answer;
-        let headers = self.walked(trail, &model, profile, &value.head.losses);
+        let headers = self.walked(trail, &model, profile, &value.head);
         let renderer = StreamRenderer::new(self.dialect, self.meta);
         let silence = Silence::new(Arc::clone(self.gateway.clock()), self.state.settings.keepalive);
         let relay = Relay::new(self.state, self.record, model, renderer, value, self.continuation, silence);
@@ -470,12 +476,12 @@ fn told(requested: &str, served: Option<&str>, attempts: u32, reason: Option<Fai
 }
 
 /// The names of what was left out of the request, as a header has room for them: they may be the client's own.
-fn names(losses: &[Loss]) -> String {
+fn names(lost: &[&str]) -> String {
     let plain = |letter: char| if letter.is_ascii_graphic() && letter != ',' { letter } else { '_' };
-    let name = |loss: &Loss| loss.what.chars().take(MAX_LOST_CHARS).map(plain).collect::<String>();
-    let mut told: Vec<String> = losses.iter().take(MAX_LOST).map(name).collect();
-    if losses.len() > MAX_LOST {
-        told.push(format!("+{}", losses.len() - MAX_LOST));
+    let name = |what: &&str| what.chars().take(MAX_LOST_CHARS).map(plain).collect::<String>();
+    let mut told: Vec<String> = lost.iter().take(MAX_LOST).map(name).collect();
+    if lost.len() > MAX_LOST {
+        told.push(format!("+{}", lost.len() - MAX_LOST));
     }
     told.join(", ")
 }

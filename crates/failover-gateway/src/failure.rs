@@ -169,10 +169,28 @@ fn held_elsewhere() -> ErrorBody {
     ErrorBody::new(ErrorKind::InvalidRequest, text).with_code("stored_elsewhere")
 }
 
+/// The request needs something that no model has.
+fn fits_nobody(trail: &[Visit], unfit: &[Unfit]) -> ErrorBody {
+    let all = |of: Unfit| unfit.iter().all(|unfit| *unfit == of);
+    if all(Unfit::State) {
+        return held_elsewhere();
+    }
+    let mut message = "the request does not fit any model that may be asked".to_owned();
+    for (visit, unfit) in trail.iter().zip(unfit) {
+        let _ = write!(message, "; {}: {unfit}", visit.model);
+    }
+    let overflow = all(Unfit::ContextWindow);
+    let code = if overflow { code(FailoverReason::ContextOverflow) } else { "unfit" };
+    ErrorBody::new(ErrorKind::InvalidRequest, message).with_code(code)
+}
+
 /// Nobody answered: what the whole walk comes to.
 fn exhausted(trail: &[Visit], soonest: Option<Timestamp>) -> ErrorBody {
-    if !trail.is_empty() && trail.iter().all(|visit| visit.what == What::Skip(Skip::Unfit(Unfit::State))) {
-        return held_elsewhere();
+    let unfit = trail
+        .iter()
+        .map(|visit| if let What::Skip(Skip::Unfit(unfit)) = &visit.what { Some(*unfit) } else { None });
+    if let Some(unfit) = unfit.collect::<Option<Vec<_>>>().filter(|unfit| !unfit.is_empty()) {
+        return fits_nobody(trail, &unfit);
     }
     let reasons = reasons(trail);
     let all = |of: Lane| !reasons.is_empty() && reasons.iter().all(|reason| reason.lane() == of);

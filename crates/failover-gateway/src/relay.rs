@@ -48,7 +48,7 @@ pub(crate) fn events_of(reply: ChatReply) -> VecDeque<Piece> {
             }
             Part::Opaque(opaque) => events.push(ReplyEvent::Opaque(opaque)),
             // Models answer with neither.
-            Part::Image(_) | Part::ToolResult(_) => {}
+            Part::Image(_) | Part::File(_) | Part::ToolResult(_) => {}
         }
     }
     events.extend(reply.usage.map(ReplyEvent::Usage));

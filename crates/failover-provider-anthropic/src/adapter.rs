@@ -4,7 +4,7 @@ use crate::decode::Decoder;
 use crate::limits::Limits;
 use crate::longest::longest;
 use crate::look::Glancer;
-use crate::map::{TOOL_IDS, map};
+use crate::map::{TOOL_IDS, map, takes_shown};
 use async_trait::async_trait;
 use failover_classify::{ProviderRules, RuleTable};
 use failover_http::{
@@ -12,7 +12,8 @@ use failover_http::{
     receive_native,
 };
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Dialect, LimitProbe, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, LimitProbe, Origin, Part, ProviderAdapter, Reply,
+    ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
@@ -76,11 +77,16 @@ impl ProviderAdapter for Anthropic {
         Some(DIALECT)
     }
 
+    fn takes(&self, shown: &Part) -> bool {
+        takes_shown(shown)
+    }
+
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
         let native = request.native.as_ref().filter(|native| native.dialect == DIALECT);
         // Passed through where nothing in it belongs elsewhere.
         let native = native.filter(|_| request.passes_unchanged(DIALECT, &scope, TOOL_IDS));
         let mut head = ReplyHead::default();
+        head.passed = native.is_some();
         let body = match native {
             Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
             None => map(request, &scope, self.longest(scope.model.model(), request))

@@ -1,6 +1,6 @@
 //! How much a model may write. The API demands a bound with every request, and what is over the model's own is refused.
 
-use failover_provider::{ChatRequest, Part};
+use failover_provider::{ChatRequest, File, FileSource, Part};
 
 /// Longest answers in tokens, by what stands in a model's name; the first row that fits counts
 /// (<https://docs.claude.com/en/docs/about-claude/models/overview>).
@@ -36,10 +36,10 @@ pub(crate) fn longest(model: &str, request: &ChatRequest) -> u64 {
 
 fn bytes(part: &Part) -> usize {
     match part {
-        Part::Text(text) => text.len(),
+        Part::Text(text) | Part::File(File { source: FileSource::Text(text), .. }) => text.len(),
         Part::ToolCall(call) => call.arguments.len(),
         Part::ToolResult(result) => result.parts.iter().map(bytes).sum(),
-        Part::Image(_) | Part::Reasoning { .. } | Part::Opaque(_) => 0,
+        Part::Image(_) | Part::File(_) | Part::Reasoning { .. } | Part::Opaque(_) => 0,
     }
 }
 

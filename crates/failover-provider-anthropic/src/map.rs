@@ -2,9 +2,9 @@
 
 use crate::decode::CITATIONS;
 use failover_provider::{
-    AttemptScope, ChatRequest, Dialect, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError,
-    LossReason, Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Sampling, Tool, ToolCall,
-    ToolChoice, ToolIds, ToolResult, Turns,
+    AttemptScope, ChatRequest, Dialect, Effort, Fields, File, FileSource, IdMap, Image, ImageSource, Json,
+    JsonError, LossReason, Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Sampling, Tool,
+    ToolCall, ToolChoice, ToolIds, ToolResult, Turns,
 };
 use serde_json::{Value, json};
 
@@ -91,6 +91,14 @@ fn takes(model: &str) -> Sampling {
     if model.contains("claude") { Sampling::OneOf { hottest: 1.0 } } else { Sampling::Free }
 }
 
+/// Whether the API has a place for an image or a file: it reads PDFs and plain texts, and hears nothing
+/// (<https://docs.claude.com/en/docs/build-with-claude/pdf-support>).
+pub(crate) fn takes_shown(shown: &Part) -> bool {
+    let Part::File(file) = shown else { return true };
+    let linked = matches!(file.source, FileSource::Url(_));
+    file.is_text() || matches!(file.ending(), Some("pdf")) || (linked && file.ending().is_none())
+}
+
 struct Mapper<'a> {
     scope: &'a AttemptScope<'a>,
     ids: IdMap,
@@ -147,6 +155,10 @@ impl Mapper<'_> {
             Part::Text(text) if text.is_empty() => return Ok(None),
             Part::Text(text) => json!({"type": "text", "text": text}),
             Part::Image(image) => self.image(image),
+            Part::File(file) => match self.file(file) {
+                Some(block) => block,
+                None => return Ok(None),
+            },
             Part::ToolCall(call) => return self.call(call).map(Some),
             Part::ToolResult(result) => return self.result(result).map(Some),
             Part::Reasoning { text, proof: Some(proof) } if proof.name == "signature" => {
@@ -190,6 +202,28 @@ impl Mapper<'_> {
         json!({"type": "image", "source": source})
     }
 
+    fn file(&mut self, file: &File) -> Option<Value> {
+        let source = match &file.source {
+            _ if file.is_text() => {
+                file.text().map(|text| json!({"type": "text", "media_type": "text/plain", "data": text}))
+            }
+            FileSource::Url(url) => Some(json!({"type": "url", "url": url})),
+            FileSource::Base64 { media_type, data } if file.ending() == Some("pdf") => {
+                Some(json!({"type": "base64", "media_type": media_type, "data": data}))
+            }
+            FileSource::Base64 { .. } | FileSource::Text(_) => None,
+        };
+        let Some(source) = source else {
+            self.losses.note("file", LossReason::NoPlace);
+            return None;
+        };
+        let mut block = json!({"type": "document", "source": source});
+        if let (Some(fields), Some(name)) = (block.as_object_mut(), &file.name) {
+            fields.insert("title".to_owned(), json!(name));
+        }
+        Some(block)
+    }
+
     fn call(&mut self, call: &ToolCall) -> Result<Json, JsonError> {
         let mut block = Fields::default();
         block.put("type", "tool_use")?;
@@ -212,7 +246,9 @@ impl Mapper<'_> {
         let mut content = Vec::new();
         for part in &result.parts {
             match part {
-                Part::Text(_) | Part::Image(_) | Part::Opaque(_) => content.extend(self.part(part)?),
+                Part::Text(_) | Part::Image(_) | Part::File(_) | Part::Opaque(_) => {
+                    content.extend(self.part(part)?);
+                }
                 Part::ToolCall(_) | Part::ToolResult(_) => {
                     self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }

@@ -3,13 +3,13 @@
 use crate::decode::Decoder;
 use crate::frames::Framed;
 use crate::keys::Login;
-use crate::map::map;
+use crate::map::{map, takes_shown};
 use crate::sign::sign;
 use async_trait::async_trait;
 use failover_classify::{ProviderRules, RuleTable};
 use failover_http::{Exchange, Target, TargetConfig, TargetError, path_segment, receive};
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Origin, Part, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{ProviderId, Secret};
 use std::time::{Duration, SystemTime};
@@ -98,6 +98,10 @@ impl ProviderAdapter for Bedrock {
 
     fn rules(&self) -> &dyn ProviderRules {
         &RULES
+    }
+
+    fn takes(&self, shown: &Part) -> bool {
+        takes_shown(shown)
     }
 
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {

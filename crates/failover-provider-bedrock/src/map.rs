@@ -2,9 +2,9 @@
 
 use crate::decode::SIGNATURE;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
-    Losses, Mapped, Message, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice, ToolIds,
-    ToolResult, Turns,
+    AttemptScope, ChatRequest, Effort, Fields, File, FileSource, IdMap, Image, ImageSource, Json, JsonError,
+    LossReason, Losses, Mapped, Message, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
+    ToolIds, ToolResult, Turns,
 };
 use serde_json::{Value, json};
 
@@ -14,7 +14,8 @@ const TOOL_IDS: ToolIds = ToolIds::UpTo(64);
 /// Maps a request for one attempt. Model and streaming stand in the path.
 pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Mapped, JsonError> {
     let ids = IdMap::of(TOOL_IDS, request);
-    let mut mapper = Mapper { scope, ids, system: Vec::new(), turns: Turns::new(), losses: Losses::new() };
+    let (system, turns, losses) = (Vec::new(), Turns::new(), Losses::new());
+    let mut mapper = Mapper { scope, ids, system, turns, documents: 0, losses };
     for message in &request.messages {
         mapper.message(message)?;
     }
@@ -65,6 +66,8 @@ struct Mapper<'a> {
     ids: IdMap,
     system: Vec<Json>,
     turns: Turns,
+    /// How many came so far.
+    documents: usize,
     losses: Losses,
 }
 
@@ -73,6 +76,11 @@ impl Mapper<'_> {
         let mut content = Vec::new();
         for part in &message.parts {
             content.extend(self.part(part)?);
+        }
+        // A document without a word about it is refused.
+        let says = |part: &Part| matches!(part, Part::Text(text) if !text.trim().is_empty());
+        if message.parts.iter().any(|part| matches!(part, Part::File(_))) && !message.parts.iter().any(says) {
+            content.push(Json::of(&json!({"text": "See the document."}))?);
         }
         let role = match message.role {
             Role::System => {
@@ -93,6 +101,10 @@ impl Mapper<'_> {
             Part::Text(text) => json!({"text": text}),
             Part::Image(image) => match self.image(image) {
                 Some(image) => image,
+                None => return Ok(None),
+            },
+            Part::File(file) => match self.file(file) {
+                Some(document) => document,
                 None => return Ok(None),
             },
             Part::ToolCall(call) => return self.call(call).map(Some),
@@ -129,24 +141,25 @@ impl Mapper<'_> {
         if image.detail.is_some() {
             self.losses.note("image detail", LossReason::NoPlace);
         }
-        let found = match &image.source {
-            ImageSource::Base64 { media_type, data } => {
-                format(media_type).map(|format| (format, json!({"bytes": data})))
-            }
-            ImageSource::Url(url) if url.starts_with("s3://") => {
-                let ending = url.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-                format(&format!("image/{ending}")).map(|format| (format, json!({"s3Location": {"uri": url}})))
-            }
-            ImageSource::Url(url) => url
-                .strip_prefix("data:")
-                .and_then(|rest| rest.split_once(";base64,"))
-                .and_then(|(media_type, data)| Some((format(media_type)?, json!({"bytes": data})))),
-        };
-        let Some((format, source)) = found else {
+        let Some((format, source)) = source(image) else {
             self.losses.note("image by address or of another format", LossReason::NoPlace);
             return None;
         };
         Some(json!({"image": {"format": format, "source": source}}))
+    }
+
+    /// A document in the request itself or in S3. Names must differ.
+    fn file(&mut self, file: &File) -> Option<Value> {
+        let Some((format, source)) = document(file) else {
+            self.losses.note("file", LossReason::NoPlace);
+            return None;
+        };
+        self.documents += 1;
+        let mut name = plain_name(file.name.as_deref().unwrap_or_default());
+        if self.documents > 1 || name.is_empty() {
+            name = ["document", &self.documents.to_string(), &name].join(" ").trim_end().into();
+        }
+        Some(json!({"document": {"format": format, "name": name, "source": source}}))
     }
 
     fn call(&mut self, call: &ToolCall) -> Result<Json, JsonError> {
@@ -170,7 +183,7 @@ impl Mapper<'_> {
         let mut content = Vec::new();
         for part in &result.parts {
             match part {
-                Part::Text(_) | Part::Image(_) => content.extend(self.part(part)?),
+                Part::Text(_) | Part::Image(_) | Part::File(_) => content.extend(self.part(part)?),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
                     self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }
@@ -219,6 +232,55 @@ fn nested(names: &[&str], inner: &Fields) -> Result<Json, JsonError> {
         value = Json::of(&fields)?;
     }
     Ok(value)
+}
+
+/// Whether the API has a place for an image or a file, as it is given.
+pub(crate) fn takes_shown(shown: &Part) -> bool {
+    if let Part::Image(image) = shown {
+        return source(image).is_some();
+    }
+    !matches!(shown, Part::File(file) if document(file).is_none())
+}
+
+/// An image in the request itself or in S3; the API fetches from nowhere else.
+fn source(image: &Image) -> Option<(&'static str, Value)> {
+    match &image.source {
+        ImageSource::Base64 { media_type, data } => {
+            format(media_type).map(|format| (format, json!({"bytes": data})))
+        }
+        ImageSource::Url(url) if url.starts_with("s3://") => {
+            let ending = url.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+            format(&format!("image/{ending}")).map(|format| (format, json!({"s3Location": {"uri": url}})))
+        }
+        ImageSource::Url(url) => url
+            .strip_prefix("data:")
+            .and_then(|rest| rest.split_once(";base64,"))
+            .and_then(|(media_type, data)| Some((format(media_type)?, json!({"bytes": data})))),
+    }
+}
+
+/// A document of a kind that the API reads (API reference, `DocumentBlock`).
+fn document(file: &File) -> Option<(&'static str, Value)> {
+    let kinds = ["pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md"];
+    let known = file.ending().filter(|ending| kinds.contains(ending));
+    match (&file.source, known) {
+        (FileSource::Text(text), _) => Some(("txt", json!({"text": text}))),
+        (FileSource::Base64 { data, .. }, Some(format)) => Some((format, json!({"bytes": data}))),
+        (FileSource::Base64 { .. }, None) => file.text().map(|text| ("txt", json!({"text": text}))),
+        (FileSource::Url(url), Some(format)) if url.starts_with("s3://") => {
+            Some((format, json!({"s3Location": {"uri": url}})))
+        }
+        (FileSource::Url(_), _) => None,
+    }
+}
+
+/// A name of letters, digits, hyphens, brackets and single spaces: the API refuses others.
+fn plain_name(name: &str) -> String {
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || "-()[]".contains(letter) { letter } else { ' ' }
+    };
+    let plain: String = name.chars().take(200).map(plain).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The API's name for a kind of image that it takes.

@@ -1,12 +1,12 @@
 //! The adapter: one attempt over HTTP.
 
 use crate::decode::Decoder;
-use crate::map::map;
+use crate::map::{map, takes_shown};
 use async_trait::async_trait;
 use failover_classify::{ProviderRules, RuleTable};
 use failover_http::{Exchange, Target, TargetConfig, TargetError, path_segment, receive};
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Origin, Part, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
@@ -95,6 +95,10 @@ impl ProviderAdapter for Google {
 
     fn rules(&self) -> &dyn ProviderRules {
         &RULES
+    }
+
+    fn takes(&self, shown: &Part) -> bool {
+        takes_shown(shown)
     }
 
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {

@@ -3,11 +3,12 @@
 use crate::adapter::Service;
 use crate::decode::SIGNATURE;
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
-    Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds,
-    ToolResult,
+    AttemptScope, ChatRequest, Effort, Fields, File, FileSource, IdMap, Image, ImageSource, Json, JsonError,
+    LossReason, Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// The API names no bound on the ids of calls; its own are short.
@@ -75,6 +76,7 @@ fn names(request: &ChatRequest) -> HashMap<String, String> {
             Part::ToolCall(call) => Some((call.id.clone(), call.name.clone())),
             Part::Text(_)
             | Part::Image(_)
+            | Part::File(_)
             | Part::ToolResult(_)
             | Part::Reasoning { .. }
             | Part::Opaque(_) => None,
@@ -101,6 +103,12 @@ impl Turn {
         fields.append(parts(&self.parts)?);
         Ok(fields)
     }
+}
+
+/// Whether the API has a place for an image or a file: office documents are none that it reads
+/// (<https://ai.google.dev/gemini-api/docs/document-processing>).
+pub(crate) fn takes_shown(shown: &Part) -> bool {
+    !matches!(shown, Part::File(file) if matches!(file.ending(), Some("doc" | "docx" | "xls" | "xlsx")))
 }
 
 struct Mapper<'a> {
@@ -154,6 +162,10 @@ impl Mapper<'_> {
                 Part::Image(image) => {
                     let image = self.image(image);
                     parts.push(Json::of(&image)?);
+                    continue;
+                }
+                Part::File(file) => {
+                    parts.extend(self.file(file)?);
                     continue;
                 }
                 Part::ToolCall(call) => {
@@ -221,6 +233,24 @@ impl Mapper<'_> {
         }
     }
 
+    fn file(&mut self, file: &File) -> Result<Option<Json>, JsonError> {
+        let part = match (&file.source, file.as_text()) {
+            (_, Some(text)) => json!({"text": text}),
+            (FileSource::Base64 { media_type, data }, None) => {
+                json!({"inlineData": {"mimeType": media_type, "data": data}})
+            }
+            (FileSource::Url(url), None) => match file.media_type() {
+                Some(media_type) => json!({"fileData": {"mimeType": media_type, "fileUri": url}}),
+                None => json!({"fileData": {"fileUri": url}}),
+            },
+            (FileSource::Text(_), None) => {
+                self.losses.note("file", LossReason::NoPlace);
+                return Ok(None);
+            }
+        };
+        Json::of(&part).map(Some)
+    }
+
     fn call(&mut self, call: &ToolCall) -> Result<Fields, JsonError> {
         let mut inner = Fields::default();
         if self.service == Service::Gemini {
@@ -246,7 +276,15 @@ impl Mapper<'_> {
         let mut texts = Vec::new();
         for part in &result.parts {
             match part {
-                Part::Text(text) => texts.push(text.as_str()),
+                Part::Text(text) => texts.push(Cow::Borrowed(text.as_str())),
+                Part::File(file) => {
+                    if let Some(text) = file.as_text() {
+                        texts.push(Cow::Owned(text));
+                    } else {
+                        let file = self.file(file)?;
+                        self.shown.extend(file);
+                    }
+                }
                 Part::Image(image) => {
                     let image = self.image(image);
                     self.shown.push(Json::of(&image)?);

@@ -1,7 +1,7 @@
 //! The neutral request, mapped to the chat API. Always from the original, never from an earlier attempt's form.
 
 use failover_provider::{
-    AttemptScope, ChatRequest, Effort, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason,
+    AttemptScope, ChatRequest, Effort, Fields, File, IdMap, Image, ImageSource, Json, JsonError, LossReason,
     Losses, Mapped, Message, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
 };
 use std::collections::HashMap;
@@ -55,6 +55,14 @@ pub(crate) fn map(request: &ChatRequest, scope: &AttemptScope<'_>) -> Result<Map
     Mapped::new(&body, mapper.losses)
 }
 
+/// Whether the server has a place for an image or a file, as it is given.
+pub(crate) fn takes_shown(shown: &Part) -> bool {
+    if let Part::Image(image) = shown {
+        return matches!(image.source, ImageSource::Base64 { .. });
+    }
+    !matches!(shown, Part::File(file) if !file.is_text())
+}
+
 struct Mapper<'a> {
     scope: &'a AttemptScope<'a>,
     ids: IdMap,
@@ -83,6 +91,7 @@ impl<'a> Mapper<'a> {
             match part {
                 Part::Text(text) => parts.texts.push(text.clone()),
                 Part::Image(image) => parts.images.extend(self.image(image)),
+                Part::File(file) => parts.texts.extend(self.file(file)),
                 Part::ToolCall(call) => parts.calls.push(self.call(call)?),
                 Part::ToolResult(result) => shown.extend(self.result(result)?),
                 Part::Reasoning { proof: Some(proof), .. } if proof.name == "thinking" => {
@@ -152,6 +161,15 @@ impl<'a> Mapper<'a> {
         }
     }
 
+    /// The server reads plain texts only.
+    fn file(&mut self, file: &File) -> Option<String> {
+        let text = file.as_text();
+        if text.is_none() {
+            self.losses.note("file", LossReason::NoPlace);
+        }
+        text
+    }
+
     fn call(&mut self, call: &'a ToolCall) -> Result<Fields, JsonError> {
         self.names.insert(&call.id, &call.name);
         let mut function = Fields::default();
@@ -178,7 +196,8 @@ impl<'a> Mapper<'a> {
         let (mut texts, mut images) = (Vec::new(), Vec::new());
         for part in &result.parts {
             match part {
-                Part::Text(text) => texts.push(text.as_str()),
+                Part::Text(text) => texts.push(text.clone()),
+                Part::File(file) => texts.extend(self.file(file)),
                 Part::Image(image) => images.extend(self.image(image)),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
                     self.losses.note("tool call inside a tool result", LossReason::NoPlace);

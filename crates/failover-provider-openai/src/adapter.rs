@@ -3,7 +3,7 @@
 use crate::decode::Decoder;
 use crate::facts::{Auth, FACTS, Facts, facts_for};
 use crate::look::Glancer;
-use crate::map::{map, takes};
+use crate::map::{map, takes, takes_shown};
 use async_trait::async_trait;
 use bytes::Bytes;
 use failover_classify::{ProviderRules, RuleTable};
@@ -12,7 +12,7 @@ use failover_http::{
     receive_native,
 };
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Dialect, Mapped, Native, Origin, ProviderAdapter, Reply,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, Mapped, Native, Origin, Part, ProviderAdapter, Reply,
     ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
@@ -179,7 +179,9 @@ impl OpenAi {
         } else {
             (native.for_model(model)?, false)
         };
-        Ok(Outgoing { body, head: ReplyHead::default(), look: Some(Glancer::new(asked)) })
+        let mut head = ReplyHead::default();
+        head.passed = true;
+        Ok(Outgoing { body, head, look: Some(Glancer::new(asked)) })
     }
 }
 
@@ -208,6 +210,10 @@ impl ProviderAdapter for OpenAi {
 
     fn dialect(&self) -> Option<Dialect> {
         Some(DIALECT)
+    }
+
+    fn takes(&self, shown: &Part) -> bool {
+        takes_shown(self.facts, shown)
     }
 
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {

@@ -25,6 +25,20 @@ pub enum EffortField {
     Nested,
 }
 
+/// What documents it reads in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Files {
+    /// None.
+    Nowhere,
+    /// Those that come with the request: `{"type": "file", "file": {"file_data": "data:…"}}`.
+    Inline,
+    /// Those at an address, too, in the same place.
+    Linked,
+    /// `{"type": "document_url", "document_url": "…"}`.
+    DocumentUrl,
+}
+
 /// What is known of one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,6 +66,10 @@ pub struct Facts {
     pub tool_ids: ToolIds,
     /// How many texts that end an answer it accepts, as its reference says; `None` where it names no bound.
     pub most_stops: Option<usize>,
+    /// What documents it reads.
+    pub files: Files,
+    /// Whether it hears recordings: `{"type": "input_audio", …}`.
+    pub audio: bool,
     /// The reasoning field of its answers that it wants back unchanged in later turns, or the part of its content
     /// (`thinking`).
     pub returns_reasoning: Option<&'static str>,
@@ -69,15 +87,17 @@ const PLAIN: Facts = Facts {
     required: "required",
     tool_ids: ToolIds::UpTo(64),
     most_stops: None,
+    files: Files::Inline,
+    audio: true,
     returns_reasoning: None,
 };
 
 const fn hosted(id: &'static str, base_url: &'static str) -> Facts {
-    Facts { id, base_url: Some(base_url), keyless: false, ..PLAIN }
+    Facts { id, base_url: Some(base_url), keyless: false, files: Files::Nowhere, audio: false, ..PLAIN }
 }
 
 const fn local(id: &'static str, base_url: &'static str) -> Facts {
-    Facts { id, base_url: Some(base_url), ..PLAIN }
+    Facts { id, base_url: Some(base_url), files: Files::Nowhere, ..PLAIN }
 }
 
 impl Facts {
@@ -94,11 +114,15 @@ pub const FACTS: &[Facts] = &[
         max_tokens: "max_completion_tokens",
         tool_ids: ToolIds::UpTo(40),
         most_stops: Some(4),
+        files: Files::Inline,
+        audio: true,
         ..hosted("openai", "https://api.openai.com/v1")
     },
     Facts {
         effort: EffortField::Nested,
         returns_reasoning: Some("reasoning_details"),
+        files: Files::Linked,
+        audio: true,
         ..hosted("openrouter", "https://openrouter.ai/api/v1")
     },
     Facts {
@@ -118,6 +142,7 @@ pub const FACTS: &[Facts] = &[
         required: "any",
         tool_ids: ToolIds::Exactly(9),
         returns_reasoning: Some("thinking"),
+        files: Files::DocumentUrl,
         ..hosted("mistral", "https://api.mistral.ai/v1")
     },
     hosted("together", "https://api.together.xyz/v1"),
@@ -162,7 +187,7 @@ pub const FACTS: &[Facts] = &[
         ..hosted("zai", "https://api.z.ai/api/paas/v4")
     },
     local("vllm", "http://127.0.0.1:8000/v1"),
-    local("lmstudio", "http://127.0.0.1:1234/v1"),
+    Facts { audio: false, ..local("lmstudio", "http://127.0.0.1:1234/v1") },
     Facts { effort: EffortField::Nowhere, ..local("llama-cpp", "http://127.0.0.1:8080/v1") },
 ];
 

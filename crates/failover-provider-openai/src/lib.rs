@@ -20,6 +20,6 @@ mod responses;
 mod wire;
 
 pub use adapter::{Builder, ConfigError, OpenAi};
-pub use facts::{Auth, EffortField, FACTS, Facts, facts_for};
+pub use facts::{Auth, EffortField, FACTS, Facts, Files, facts_for};
 pub use failover_provider::ToolIds;
 pub use responses::Responses;

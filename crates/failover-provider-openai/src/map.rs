@@ -1,11 +1,12 @@
 //! The neutral request, mapped to the dialect. Always from the original, never from an earlier attempt's form.
 
 use crate::adapter::DIALECT;
-use crate::facts::{EffortField, Facts};
+use crate::facts::{EffortField, Facts, Files};
 use crate::family::sampling;
 use failover_provider::{
-    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason, Losses,
-    Mapped, Message, Opaque, Part, ResponseFormat, Role, Sampling, Tool, ToolCall, ToolChoice,
+    AttemptScope, ChatRequest, Fields, File, FileSource, IdMap, Image, ImageSource, Json, JsonError,
+    LossReason, Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Sampling, Tool, ToolCall,
+    ToolChoice,
 };
 use serde_json::{Value, json};
 
@@ -96,10 +97,26 @@ pub(crate) fn takes(facts: &Facts, request: &ChatRequest) -> bool {
             Part::Reasoning { proof, .. } => {
                 proof.as_ref().is_some_and(|proof| facts.is_unknown() || takes_back(facts, &proof.name))
             }
-            Part::Text(_) | Part::Image(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Opaque(_) => {
-                true
-            }
+            Part::Text(_)
+            | Part::Image(_)
+            | Part::File(_)
+            | Part::ToolCall(_)
+            | Part::ToolResult(_)
+            | Part::Opaque(_) => true,
         })
+}
+
+/// Whether the server has a place for an image or a file.
+pub(crate) fn takes_shown(facts: &Facts, shown: &Part) -> bool {
+    let Part::File(file) = shown else { return true };
+    let linked = matches!(file.source, FileSource::Url(_));
+    match facts.files {
+        _ if file.is_text() => true,
+        _ if file.is_audio() => facts.audio && !linked && matches!(file.ending(), Some("wav" | "mp3")),
+        Files::Nowhere => false,
+        Files::Inline => !linked,
+        Files::Linked | Files::DocumentUrl => true,
+    }
 }
 
 struct Mapper<'a> {
@@ -121,13 +138,18 @@ impl Mapper<'_> {
             match part {
                 Part::Text(text) => content.push(json!({"type": "text", "text": text})),
                 Part::Image(image) => content.push(image_part(image)),
+                Part::File(file) => content.extend(self.file(file)),
                 Part::ToolCall(call) => calls.push(self.call(call)),
                 Part::ToolResult(result) => {
-                    let mut texts = Vec::new();
+                    let (mut texts, mut files) = (Vec::new(), Vec::new());
                     for part in &result.parts {
                         match part {
                             Part::Text(text) => texts.push(text.as_str()),
                             Part::Image(image) => shown.push(image_part(image)),
+                            Part::File(file) => match file.as_text() {
+                                Some(text) => files.push(text),
+                                None => shown.extend(self.file(file)),
+                            },
                             Part::ToolCall(_) | Part::ToolResult(_) => {
                                 self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                             }
@@ -137,6 +159,7 @@ impl Mapper<'_> {
                             Part::Opaque(opaque) => self.losses.note(&opaque.name, LossReason::NoPlace),
                         }
                     }
+                    texts.extend(files.iter().map(String::as_str));
                     let mut fields = Fields::default();
                     fields.put("role", "tool")?;
                     fields.put("tool_call_id", &self.ids.get(&result.call_id))?;
@@ -193,6 +216,29 @@ impl Mapper<'_> {
             self.messages.push(fields);
         }
         Ok(())
+    }
+
+    /// A file in the words of the server, or a plain text as such.
+    fn file(&mut self, file: &File) -> Option<Value> {
+        if let Some(text) = file.as_text() {
+            return Some(json!({"type": "text", "text": text}));
+        }
+        let audio = match &file.source {
+            FileSource::Base64 { data, .. } => file.ending().filter(|_| file.is_audio()).zip(Some(data)),
+            FileSource::Url(_) | FileSource::Text(_) => None,
+        };
+        if let Some((format, data)) = audio {
+            return Some(json!({"type": "input_audio", "input_audio": {"data": data, "format": format}}));
+        }
+        let Some(url) = file.as_url() else {
+            self.losses.note("file", LossReason::NoPlace);
+            return None;
+        };
+        Some(if self.facts.files == Files::DocumentUrl {
+            json!({"type": "document_url", "document_url": url, "document_name": file.file_name()})
+        } else {
+            json!({"type": "file", "file": {"filename": file.file_name(), "file_data": url}})
+        })
     }
 
     fn call(&mut self, call: &ToolCall) -> Value {

@@ -13,7 +13,7 @@ use failover_http::{
     Exchange, Passing, Target, TargetConfig, TargetError, add_dialect_headers, receive, receive_native,
 };
 use failover_provider::{
-    AttemptFailure, AttemptScope, ChatRequest, Dialect, Origin, ProviderAdapter, Reply, ReplyHead,
+    AttemptFailure, AttemptScope, ChatRequest, Dialect, Origin, Part, ProviderAdapter, Reply, ReplyHead,
 };
 use failover_types::{CredentialKind, ProviderId};
 use http::header::{HeaderName, HeaderValue};
@@ -65,11 +65,17 @@ impl ProviderAdapter for Responses {
         Some(DIALECT)
     }
 
+    fn takes(&self, shown: &Part) -> bool {
+        // It hears nothing (<https://platform.openai.com/docs/guides/audio>).
+        !matches!(shown, Part::File(file) if file.is_audio())
+    }
+
     async fn open(&self, request: &ChatRequest, scope: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
         let native = request.native.as_ref().filter(|native| native.dialect == DIALECT);
         // Passed through where nothing in it belongs elsewhere.
         let native = native.filter(|_| request.passes_unchanged(DIALECT, &scope, TOOL_IDS));
         let mut head = ReplyHead::default();
+        head.passed = native.is_some();
         let body = match native {
             Some(native) => native.for_model(scope.model.model()).map_err(|error| error.to_string()),
             None => map(request, &scope).map_err(|error| error.to_string()).map(|mapped| {

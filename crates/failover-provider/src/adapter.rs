@@ -1,6 +1,6 @@
 //! The traits that an adapter crate implements.
 
-use crate::{AttemptFailure, AttemptScope, ChatRequest, Dialect, Reply};
+use crate::{AttemptFailure, AttemptScope, ChatRequest, Dialect, Part, Reply};
 use async_trait::async_trait;
 use failover_classify::{AsSignal, ProviderRules, Signal};
 use failover_types::{OAuth, ProviderId, ResolvedCredential, Timestamp};
@@ -21,6 +21,13 @@ pub trait ProviderAdapter: Send + Sync {
     /// request.
     fn dialect(&self) -> Option<Dialect> {
         None
+    }
+
+    /// Whether its API has a place for something that a request shows, as it is given: an image or a file
+    /// ([`Part::Image`], [`Part::File`]). Where it has none, the provider is not asked (requirement H-11).
+    fn takes(&self, shown: &Part) -> bool {
+        let _ = shown;
+        true
     }
 
     /// Makes one attempt. The request is the caller's original and is mapped anew each time.

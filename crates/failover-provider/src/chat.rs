@@ -3,7 +3,7 @@
 //! A request is never changed by an attempt. Each adapter maps from the original, so that what one provider
 //! cannot carry is still there for the next.
 
-use crate::{AttemptScope, Bound, Dialect, DialectHeader, Home, Json, Native, Opaque, ToolIds};
+use crate::{AttemptScope, Bound, Dialect, DialectHeader, File, Home, Json, Native, Opaque, ToolIds};
 use serde::{Deserialize, Serialize};
 
 /// One chat request.
@@ -97,8 +97,20 @@ impl ChatRequest {
                 Part::ToolResult(result) => ids.fits(&result.call_id),
                 Part::Reasoning { proof, .. } => proof.as_ref().is_none_or(home),
                 Part::Opaque(opaque) => home(opaque),
-                Part::Text(_) | Part::Image(_) => true,
+                Part::Text(_) | Part::Image(_) | Part::File(_) => true,
             })
+    }
+
+    /// What it shows: images and files, those of tool results too.
+    pub fn shown(&self) -> impl Iterator<Item = &Part> {
+        let all = self.messages.iter().flat_map(|message| &message.parts).flat_map(|part| {
+            if let Part::ToolResult(result) = part {
+                result.parts.as_slice()
+            } else {
+                std::slice::from_ref(part)
+            }
+        });
+        all.filter(|part| matches!(part, Part::Image(_) | Part::File(_)))
     }
 
     /// Whether something in it is bound to whom the caller asked ([`Home::History`]).
@@ -107,7 +119,7 @@ impl ChatRequest {
         self.messages.iter().flat_map(|message| &message.parts).any(|part| match part {
             Part::Reasoning { proof, .. } => proof.as_ref().is_some_and(bound),
             Part::Opaque(opaque) => bound(opaque),
-            Part::ToolCall(_) | Part::ToolResult(_) | Part::Text(_) | Part::Image(_) => false,
+            Part::ToolCall(_) | Part::ToolResult(_) | Part::Text(_) | Part::Image(_) | Part::File(_) => false,
         })
     }
 
@@ -166,6 +178,8 @@ pub enum Part {
     Text(String),
     /// An image.
     Image(Image),
+    /// A document or a recording.
+    File(File),
     /// The model's call of a tool.
     ToolCall(ToolCall),
     /// The result of a call.
@@ -242,7 +256,7 @@ impl ToolCall {
 pub struct ToolResult {
     /// Id of the call.
     pub call_id: String,
-    /// What the tool said: texts and images.
+    /// What the tool said: texts, images and files.
     pub parts: Vec<Part>,
     /// Whether the tool failed.
     #[serde(default)]

@@ -46,7 +46,7 @@ impl IdMap {
         let ids = parts.filter_map(|part| match part {
             Part::ToolCall(call) => Some(call.id.as_str()),
             Part::ToolResult(result) => Some(result.call_id.as_str()),
-            Part::Text(_) | Part::Image(_) | Part::Reasoning { .. } | Part::Opaque(_) => None,
+            Part::Text(_) | Part::Image(_) | Part::File(_) | Part::Reasoning { .. } | Part::Opaque(_) => None,
         });
         Self::new(rule, ids)
     }

@@ -8,6 +8,7 @@ mod adapter;
 mod causes;
 mod chat;
 mod failure;
+mod file;
 mod ids;
 mod json;
 mod losses;
@@ -27,6 +28,7 @@ pub use failure::{
     AttemptFailure, BODY_HEAD_BYTES, BODY_TAIL_BYTES, BodyCapture, FailureCause, FailureDetails, Limit,
     Progress,
 };
+pub use file::{File, FileSource};
 pub use ids::{IdMap, ToolIds};
 pub use json::{Fields, Json, JsonError};
 pub use losses::Losses;

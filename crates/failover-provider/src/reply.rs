@@ -37,6 +37,8 @@ pub struct ReplyHead {
     pub model: Option<String>,
     /// What of the request this provider could not be given.
     pub losses: Vec<Loss>,
+    /// The caller's own body was sent as it is, but for the model.
+    pub passed: bool,
 }
 
 /// A part of the request that was left out for this attempt. The request itself still has it.

@@ -638,13 +638,18 @@ impl Engine {
             .with_needs(needs(&turn.request, turn.chain(&self.chain)));
         spec.on_context_overflow = on_context_overflow;
         spec.on_content_refusal = on_content_refusal;
-        if let Some(bound) = &turn.request.bound {
-            let asked = turn.asked(selection);
-            let holds = self.adapters.dialect(asked) == Some(bound.dialect);
-            let chains = [&mut spec.chain, &mut spec.on_context_overflow, &mut spec.on_content_refusal];
-            for candidate in chains.into_iter().flatten() {
-                candidate.capabilities.state = Some(holds && candidate.model.provider() == asked);
-            }
+        let asked = turn.asked(selection);
+        let bound = turn.request.bound.as_ref();
+        let holds = bound.map(|bound| self.adapters.dialect(asked) == Some(bound.dialect));
+        let chains = [&mut spec.chain, &mut spec.on_context_overflow, &mut spec.on_content_refusal];
+        for candidate in chains.into_iter().flatten().filter(|_| holds.is_some() || spec.needs.media) {
+            let provider = candidate.model.provider();
+            candidate.capabilities.state = holds.map(|holds| holds && provider == asked);
+            // Who is asked in its own words says itself what it has no place for.
+            let spoken = turn.request.native.as_ref().map(|native| native.dialect);
+            let own = provider == asked && spoken.is_some() && self.adapters.dialect(asked) == spoken;
+            let takes = || own || self.adapters.takes(provider, &turn.request);
+            candidate.capabilities.media = spec.needs.media.then(takes);
         }
         if let Some(session) = &turn.session {
             spec = spec.with_session(session.clone());

@@ -1,7 +1,7 @@
 //! What a request asks of a model (requirement H-11).
 
 use failover_chain::{ChainConfig, Needs};
-use failover_provider::{ChatRequest, Part};
+use failover_provider::{ChatRequest, File, FileSource, Part};
 
 /// What the request asks of a model. Nobody knows every provider's way of counting tokens, so what is told is a number
 /// that no tokenizer stays below; it is worked out only where a window is known that the request may not fit into.
@@ -10,7 +10,8 @@ pub(crate) fn needs(request: &ChatRequest, chain: &ChainConfig) -> Needs {
     needs.tools = !request.tools.is_empty();
     needs.json = request.response_format.is_some();
     needs.state = request.bound.is_some();
-    needs.images = parts(request).any(|part| matches!(part, Part::Image(_)));
+    needs.images = request.shown().any(|part| matches!(part, Part::Image(_)));
+    needs.media = request.shown().next().is_some();
     let windows = chain.capabilities.values().filter_map(|known| known.context_window);
     if let Some(smallest) = windows.min() {
         let bytes: u64 = texts(request).map(|text| u64::try_from(text.len()).unwrap_or(u64::MAX)).sum();
@@ -26,8 +27,9 @@ fn parts(request: &ChatRequest) -> impl Iterator<Item = &Part> {
 
 fn texts(request: &ChatRequest) -> impl Iterator<Item = &str> {
     parts(request).filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
+        Part::Text(text) | Part::File(File { source: FileSource::Text(text), .. }) => Some(text.as_str()),
         Part::Image(_)
+        | Part::File(_)
         | Part::ToolCall(_)
         | Part::ToolResult(_)
         | Part::Reasoning { .. }

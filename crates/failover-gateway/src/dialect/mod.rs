@@ -14,11 +14,13 @@ mod read;
 mod responses;
 mod shared;
 mod stream;
+mod unread;
 mod write;
 
 pub use error::{AttemptNote, BadRequest, ErrorBody, ErrorKind};
 pub use models::{ModelEntry, ModelsShape, render_models};
 pub use stream::StreamRenderer;
+pub use unread::unread;
 
 use bytes::Bytes;
 use failover_provider::{ChatReply, ChatRequest, Dialect};

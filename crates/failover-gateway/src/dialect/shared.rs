@@ -2,7 +2,9 @@
 
 use super::BadRequest;
 use super::read::{cut, required};
-use failover_provider::{Effort, FinishReason, ImageSource, Json, ResponseFormat, Tool, ToolChoice, Usage};
+use failover_provider::{
+    Effort, File, FileSource, FinishReason, ImageSource, Json, ResponseFormat, Tool, ToolChoice, Usage,
+};
 use serde::{Deserialize, Serialize};
 
 /// A function's name and arguments, as calls and choices have them.
@@ -89,6 +91,28 @@ pub(super) fn effort(word: &str) -> Option<Effort> {
 pub(super) fn arguments(json: Option<Json>) -> String {
     let Some(json) = json else { return String::new() };
     serde_json::from_str::<String>(json.as_str()).unwrap_or_else(|_| json.as_str().to_owned())
+}
+
+/// A recording, as OpenAI's dialects have it.
+#[derive(Deserialize)]
+pub(super) struct Recording {
+    input_audio: Option<AudioData>,
+}
+
+#[derive(Deserialize)]
+struct AudioData {
+    data: Option<String>,
+    format: Option<String>,
+}
+
+impl Recording {
+    pub(super) fn file(self) -> Result<File, BadRequest> {
+        let audio = required(self.input_audio, "input_audio")?;
+        let format = required(audio.format, "input_audio.format")?;
+        let media_type = if format == "mp3" { "audio/mpeg".to_owned() } else { format!("audio/{format}") };
+        let data = required(audio.data, "input_audio.data")?;
+        Ok(File::new(FileSource::Base64 { media_type, data }))
+    }
 }
 
 /// A URL of an image, which may have the image in it.

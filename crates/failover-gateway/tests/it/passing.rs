@@ -68,6 +68,83 @@ async fn who_does_not_is_not_sent_its_parameters_and_the_loss_is_told() {
     assert_eq!((&sent["parallel_tool_calls"], &sent["reasoning_effort"]), (&json!(false), &json!("low")));
 }
 
+const PDF: &str = "data:application/pdf;base64,eA==";
+
+/// The same document and question, in each dialect.
+fn asking(dialect: &str, model: &str) -> (&'static str, Value) {
+    match dialect {
+        "chat" => (
+            "/v1/chat/completions",
+            json!({ "model": model, "messages": [{ "role": "user", "content": [
+                { "type": "file", "file": { "filename": "a.pdf", "file_data": PDF } }, { "type": "text", "text": "hi" }] }] }),
+        ),
+        "messages" => (
+            "/v1/messages",
+            json!({ "model": model, "max_tokens": 9, "messages": [{ "role": "user", "content": [
+                { "type": "document", "title": "a.pdf", "cache_control": { "type": "ephemeral" },
+                  "source": { "type": "base64", "media_type": "application/pdf", "data": "eA==" } },
+                { "type": "text", "text": "hi" }] }] }),
+        ),
+        _ => (
+            "/v1/responses",
+            json!({ "model": model, "input": [{ "role": "user", "content": [
+                { "type": "input_file", "filename": "a.pdf", "file_data": PDF },
+                { "type": "input_text", "text": "hi" }] }] }),
+        ),
+    }
+}
+
+// spec: P-5, G-1
+#[test_case("chat"; "chat")]
+#[test_case("messages"; "messages")]
+#[test_case("responses"; "responses")]
+#[tokio::test]
+async fn a_document_is_shown_to_everybody_and_what_is_said_about_it_told(dialect: &str) {
+    let world = World::new().await;
+    let chat = json!({ "type": "file", "file": { "filename": "a.pdf", "file_data": PDF } });
+    let messages = json!({ "type": "document", "title": "a.pdf",
+        "source": { "type": "base64", "media_type": "application/pdf", "data": "eA==" } });
+    let responses = json!({ "type": "input_file", "filename": "a.pdf", "file_data": PDF });
+    for (model, own, list, block) in [
+        ("first/one", "chat", "messages", chat),
+        ("third/one", "messages", "messages", messages),
+        ("fourth/one", "responses", "input", responses),
+    ] {
+        let (path, body) = asking(dialect, model);
+        let answer = world.post(path, &[], &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let sent: Value = serde_json::from_str(&world.first.log().pop().unwrap().body).unwrap();
+        if own == dialect {
+            assert_eq!(sent[list], body[list]);
+            assert_eq!(answer.header("x-failover-lost"), None);
+        } else {
+            assert_eq!(sent[list][0]["content"][0], block, "{sent}");
+            let lost = (dialect == "messages").then_some("messages[].content[].cache_control");
+            assert_eq!(answer.header("x-failover-lost"), lost);
+        }
+    }
+}
+
+// spec: H-11, G-2
+#[tokio::test]
+async fn who_cannot_hear_is_not_asked() {
+    let world = World::with(setup()).await;
+    let heard = json!({ "type": "input_audio", "input_audio": { "data": "eA==", "format": "wav" } });
+    let mut body = json!({ "model": "messages", "messages": [{ "role": "user", "content": [heard] }] });
+    let refused = world.post("/v1/chat/completions", &[], &body).await;
+    assert_eq!(
+        (refused.status, refused.json()["error"]["code"].as_str()),
+        (400, Some("unfit")),
+        "{}",
+        refused.text()
+    );
+    assert!(refused.text().contains("modality") && world.first.log().is_empty(), "{}", refused.text());
+    body["model"] = json!("responses");
+    let answer = world.post("/v1/chat/completions", &[], &body).await;
+    assert_eq!(answer.header("x-failover-served"), Some("second/two"), "{}", answer.text());
+    assert!(world.first.log().is_empty());
+}
+
 // spec: P-5
 #[tokio::test]
 async fn what_is_lost_is_told_within_bounds() {
@@ -169,7 +246,7 @@ async fn a_history_that_is_refused_goes_without_its_proofs() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let sent: Vec<bool> = world.first.log().iter().map(|attempt| attempt.body.contains("EqQB")).collect();
     assert_eq!(sent, [true, false]);
-    assert_eq!(answer.header("x-failover-lost"), Some("signature"));
+    assert_eq!(answer.header("x-failover-lost"), Some("signature, system[].cache_control"));
 }
 
 // spec: R-5

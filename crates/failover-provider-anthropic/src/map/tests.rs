@@ -91,3 +91,35 @@ fn vendor_fields_go_home_and_nowhere_else() {
     let lost: Vec<_> = mapped.losses.iter().map(|loss| loss.what.as_str()).collect();
     assert_eq!(lost, ["signature", "service_tier"]);
 }
+
+fn file(media_type: &str, data: &str) -> File {
+    File::new(FileSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+fn showing(files: Vec<File>) -> ChatRequest {
+    let parts = files.into_iter().map(Part::File).chain([Part::Text("What is it?".into())]);
+    ChatRequest::new(vec![Message::new(Role::User, parts.collect())])
+}
+
+// spec: P-5, H-11
+#[test]
+fn documents_go_as_such_and_what_it_cannot_read_is_not_taken() {
+    let pdf = file("application/pdf", "eA==").with_name(Some("a.pdf".into()));
+    let linked = File::new(FileSource::Url("https://a.example/b.pdf".into()));
+    let sent = mapped(&showing(vec![pdf, linked, file("text/csv", "YSxi")]), "anthropic/m");
+    let sources: Value = serde_json::from_str(&sent.body).unwrap();
+    let content = sources["messages"][0]["content"].clone();
+    let expected = json!([
+        {"type": "document", "title": "a.pdf",
+         "source": {"type": "base64", "media_type": "application/pdf", "data": "eA=="}},
+        {"type": "document", "source": {"type": "url", "url": "https://a.example/b.pdf"}},
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}},
+        {"type": "text", "text": "What is it?"}
+    ]);
+    assert_eq!((content, sent.losses.len()), (expected, 0));
+    for (kind, taken) in
+        [("application/pdf", true), ("text/plain", true), ("audio/wav", false), ("application/msword", false)]
+    {
+        assert_eq!(takes_shown(&Part::File(file(kind, "eA=="))), taken, "{kind}");
+    }
+}

@@ -122,3 +122,35 @@ fn vendor_fields_go_home_and_nowhere_else() {
     let lost: Vec<_> = mapped.losses.iter().map(|loss| loss.what.as_str()).collect();
     assert_eq!(lost, [SIGNATURE, "service_tier"]);
 }
+
+fn file(media_type: &str, data: &str) -> File {
+    File::new(FileSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+fn showing(files: Vec<File>) -> ChatRequest {
+    let parts = files.into_iter().map(Part::File).chain([Part::Text("What is it?".into())]);
+    ChatRequest::new(vec![Message::new(Role::User, parts.collect())])
+}
+
+// spec: P-5, H-11
+#[test]
+fn documents_have_names_that_differ_and_a_word_about_them() {
+    let pdf = || file("application/pdf", "eA==").with_name(Some("my_report.pdf".into()));
+    let mut request = showing(vec![pdf(), pdf(), File::new(FileSource::Text("hi".into()))]);
+    request.messages[0].parts.pop();
+    let sent = mapped(&request, "amazon-bedrock/m");
+    let body: Value = serde_json::from_str(&sent.body).unwrap();
+    let expected = json!([
+        {"document": {"format": "pdf", "name": "my report pdf", "source": {"bytes": "eA=="}}},
+        {"document": {"format": "pdf", "name": "document 2 my report pdf", "source": {"bytes": "eA=="}}},
+        {"document": {"format": "txt", "name": "document 3", "source": {"text": "hi"}}},
+        {"text": "See the document."}
+    ]);
+    assert_eq!((&body["messages"][0]["content"], sent.losses.len()), (&expected, 0));
+    let linked = File::new(FileSource::Url("https://a.example/b.pdf".into()));
+    for (file, taken) in [(pdf(), true), (linked, false), (file("audio/wav", ""), false)] {
+        assert_eq!(takes_shown(&Part::File(file)), taken);
+    }
+    let image = |url: &str| Part::Image(Image::new(ImageSource::Url(url.into())));
+    assert!(takes_shown(&image("s3://b/a.png")) && !takes_shown(&image("https://a.example/a.png")));
+}

@@ -141,3 +141,31 @@ fn a_data_url_is_put_into_the_request() {
 fn effort_is_said_in_the_words_of_the_generation(model: &str, effort: Effort, expected: Option<&Value>) {
     assert_eq!(thinking(model, effort).as_ref(), expected);
 }
+
+fn file(media_type: &str, data: &str) -> File {
+    File::new(FileSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+fn showing(files: Vec<File>) -> ChatRequest {
+    let parts = files.into_iter().map(Part::File).chain([Part::Text("What is it?".into())]);
+    ChatRequest::new(vec![Message::new(Role::User, parts.collect())])
+}
+
+// spec: P-5, H-11
+#[test]
+fn files_of_every_kind_go_inline_or_by_address() {
+    let linked = File::new(FileSource::Url("https://a.example/b.pdf".into()));
+    let files =
+        vec![file("application/pdf", "eA=="), file("audio/wav", "eA=="), linked, file("text/csv", "YSxi")];
+    let sent = mapped(&showing(files), "google/gemini-2.5-pro");
+    let body: Value = serde_json::from_str(&sent.body).unwrap();
+    let expected = json!([
+        {"inlineData": {"mimeType": "application/pdf", "data": "eA=="}},
+        {"inlineData": {"mimeType": "audio/wav", "data": "eA=="}},
+        {"fileData": {"mimeType": "application/pdf", "fileUri": "https://a.example/b.pdf"}},
+        {"text": "a,b"},
+        {"text": "What is it?"}
+    ]);
+    assert_eq!((&body["contents"][0]["parts"], sent.losses.len()), (&expected, 0));
+    assert!(!takes_shown(&Part::File(file("application/msword", ""))));
+}

@@ -1,7 +1,7 @@
 //! Golden requests.
 
 use super::*;
-use failover_provider::{Opaque, Origin};
+use failover_provider::{FileSource, Opaque, Origin};
 use failover_testkit::provider::{golden_requests, in_scope};
 use failover_types::ProviderId;
 use serde_json::Value;
@@ -57,4 +57,26 @@ fn vendor_fields_go_home_and_nowhere_else() {
     assert!(!mapped.body.contains("service_tier") && !mapped.body.contains("thought"), "{}", mapped.body);
     let lost: Vec<_> = mapped.losses.iter().map(|loss| loss.what.as_str()).collect();
     assert_eq!(lost, ["thinking", "service_tier"]);
+}
+
+fn file(media_type: &str, data: &str) -> File {
+    File::new(FileSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+fn showing(files: Vec<File>) -> ChatRequest {
+    let parts = files.into_iter().map(Part::File).chain([Part::Text("What is it?".into())]);
+    ChatRequest::new(vec![Message::new(Role::User, parts.collect())])
+}
+
+// spec: P-5, H-11
+#[test]
+fn plain_texts_are_read_and_nothing_else_is_taken() {
+    let sent = mapped(&showing(vec![file("text/csv", "YSxi").with_name(Some("t".into()))]), "ollama/m");
+    assert!(
+        sent.body.contains(r#""content":"t:\n\na,b\nWhat is it?""#) && sent.losses.is_empty(),
+        "{sent:?}"
+    );
+    assert!(takes_shown(&Part::File(file("text/csv", ""))));
+    assert!(!takes_shown(&Part::File(file("application/pdf", ""))));
+    assert!(!takes_shown(&Part::Image(Image::new(ImageSource::Url("https://a.example/a.png".into())))));
 }

@@ -94,3 +94,48 @@ fn an_effort_without_a_place_is_reported() {
     assert!(mapped(&request, "openai/m").body.contains(r#""reasoning_effort":"high""#));
     assert_eq!(mapped(&request, "mistral/m").losses.len(), 1);
 }
+
+fn file(media_type: &str, data: &str) -> File {
+    File::new(FileSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+fn showing(files: Vec<File>) -> ChatRequest {
+    let parts = files.into_iter().map(Part::File).chain([Part::Text("What is it?".into())]);
+    ChatRequest::new(vec![Message::new(Role::User, parts.collect())])
+}
+
+// spec: P-5, H-11
+#[test]
+fn files_go_in_the_words_of_each_server() {
+    let files = || {
+        let pdf = file("application/pdf", "eA==").with_name(Some("a.pdf".into()));
+        vec![pdf, file("audio/wav", "eA=="), file("text/plain", "aGk=")]
+    };
+    let content = |model: &str| {
+        let sent = mapped(&showing(files()), model);
+        serde_json::from_str::<Value>(&sent.body).unwrap()["messages"][0]["content"].clone()
+    };
+    let openai = json!([
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,eA=="}},
+        {"type": "input_audio", "input_audio": {"data": "eA==", "format": "wav"}},
+        {"type": "text", "text": "hi"},
+        {"type": "text", "text": "What is it?"}
+    ]);
+    assert_eq!(content("openai/gpt-4o"), openai);
+    let mistral = json!({"type": "document_url", "document_name": "a.pdf", "document_url": "data:application/pdf;base64,eA=="});
+    assert_eq!(content("mistral/large")[0], mistral);
+    let linked = File::new(FileSource::Url("https://a.example/b.pdf".into()));
+    for (provider, file, taken) in [
+        ("openai", file("application/pdf", ""), true),
+        ("openai", linked.clone(), false),
+        ("openai", file("audio/flac", ""), false),
+        ("openrouter", linked, true),
+        ("deepseek", file("application/pdf", ""), false),
+        ("deepseek", file("text/plain", ""), true),
+        ("vllm", file("audio/wav", ""), true),
+        ("my-own", file("application/pdf", ""), true),
+    ] {
+        let facts = facts_for(&ProviderId::new(provider).unwrap());
+        assert_eq!(takes_shown(facts, &Part::File(file)), taken, "{provider}");
+    }
+}

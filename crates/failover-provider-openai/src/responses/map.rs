@@ -4,8 +4,9 @@ use super::DIALECT;
 use super::decode::REASONING;
 use crate::family::{reasons, sampling};
 use failover_provider::{
-    AttemptScope, ChatRequest, Fields, IdMap, Image, ImageSource, Json, JsonError, LossReason, Losses,
-    Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolIds, ToolResult,
+    AttemptScope, ChatRequest, Fields, File, FileSource, IdMap, Image, ImageSource, Json, JsonError,
+    LossReason, Losses, Mapped, Message, Opaque, Part, ResponseFormat, Role, Tool, ToolCall, ToolChoice,
+    ToolIds, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -111,6 +112,14 @@ impl Mapper<'_> {
                     self.losses.note("image of the assistant", LossReason::NoPlace);
                     continue;
                 }
+                Part::File(_) if message.role == Role::Assistant => {
+                    self.losses.note("file of the assistant", LossReason::NoPlace);
+                    continue;
+                }
+                Part::File(file) => {
+                    content.extend(self.file(file));
+                    continue;
+                }
                 Part::Image(image) => {
                     content.push(input_image(image));
                     continue;
@@ -134,7 +143,7 @@ impl Mapper<'_> {
                     self.losses.note(REASONING, LossReason::NoPlace);
                     None
                 }
-                Part::Text(_) | Part::Image(_) => None,
+                Part::Text(_) | Part::Image(_) | Part::File(_) => None,
             };
             self.items.extend(item);
         }
@@ -152,6 +161,27 @@ impl Mapper<'_> {
         }
         self.items.push(Json::of(&fields)?);
         Ok(())
+    }
+
+    /// A file in the words of the API, or a plain text as such.
+    fn file(&mut self, file: &File) -> Option<Value> {
+        if let Some(text) = file.as_text() {
+            return Some(json!({"type": "input_text", "text": text}));
+        }
+        Some(match &file.source {
+            FileSource::Base64 { data, .. } if file.is_audio() => {
+                let format = file.ending().unwrap_or_default();
+                json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
+            }
+            FileSource::Base64 { .. } => {
+                json!({"type": "input_file", "filename": file.file_name(), "file_data": file.as_url()})
+            }
+            FileSource::Url(url) => json!({"type": "input_file", "file_url": url}),
+            FileSource::Text(_) => {
+                self.losses.note("file", LossReason::NoPlace);
+                return None;
+            }
+        })
     }
 
     fn call(&mut self, call: &ToolCall) -> Result<Json, JsonError> {
@@ -173,6 +203,7 @@ impl Mapper<'_> {
                     content.push(json!({"type": "input_text", "text": text}));
                 }
                 Part::Image(image) => content.push(input_image(image)),
+                Part::File(file) => content.extend(self.file(file)),
                 Part::ToolCall(_) | Part::ToolResult(_) => {
                     self.losses.note("tool call inside a tool result", LossReason::NoPlace);
                 }

@@ -63,6 +63,11 @@ impl Adapters {
         self.by_id.get(provider)?.dialect()
     }
 
+    /// Whether a provider has a place for all that a request shows ([`ProviderAdapter::takes`]).
+    pub fn takes(&self, provider: &ProviderId, request: &ChatRequest) -> bool {
+        self.by_id.get(provider).is_none_or(|adapter| request.shown().all(|shown| adapter.takes(shown)))
+    }
+
     /// Whether there is an adapter of this provider.
     pub fn serves(&self, provider: &ProviderId) -> bool {
         self.by_id.contains_key(provider)

@@ -183,7 +183,7 @@ fn heard(request: &ChatRequest) -> Heard {
                     let texts: String = result.parts.iter().filter_map(text_of).collect();
                     heard.turns.push(Said::Result(of, plain(&texts)));
                 }
-                Part::Reasoning { .. } | Part::Opaque(_) => {}
+                Part::File(_) | Part::Reasoning { .. } | Part::Opaque(_) => {}
             }
         }
     }
@@ -282,7 +282,7 @@ fn told(parts: &[Part]) -> (String, String, Vec<(String, Value)>) {
                 let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
                 calls.push((call.name.clone(), arguments));
             }
-            Part::Image(_) | Part::ToolResult(_) | Part::Opaque(_) => {}
+            Part::Image(_) | Part::File(_) | Part::ToolResult(_) | Part::Opaque(_) => {}
         }
     }
     (thought, said, calls)

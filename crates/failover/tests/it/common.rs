@@ -26,14 +26,24 @@ pub(crate) struct Scripted {
     id: ProviderId,
     rules: RuleTable,
     pub(crate) down: AtomicBool,
+    /// It has no place for anything but texts.
+    deaf: bool,
     pub(crate) calls: AtomicU32,
 }
 
 impl Scripted {
     pub(crate) fn new(id: &str, down: bool) -> Arc<Self> {
+        Self::made(id, down, false)
+    }
+
+    pub(crate) fn deaf(id: &str) -> Arc<Self> {
+        Self::made(id, false, true)
+    }
+
+    fn made(id: &str, down: bool, deaf: bool) -> Arc<Self> {
         let rules = standard_tables().into_iter().next().unwrap();
         let id = ProviderId::new(id).unwrap();
-        Arc::new(Self { id, rules, down: AtomicBool::new(down), calls: AtomicU32::new(0) })
+        Arc::new(Self { id, rules, down: AtomicBool::new(down), deaf, calls: AtomicU32::new(0) })
     }
 
     pub(crate) fn calls(&self) -> u32 {
@@ -49,6 +59,10 @@ impl ProviderAdapter for Scripted {
 
     fn rules(&self) -> &dyn ProviderRules {
         &self.rules
+    }
+
+    fn takes(&self, _: &Part) -> bool {
+        !self.deaf
     }
 
     async fn open(&self, _: &ChatRequest, _: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {

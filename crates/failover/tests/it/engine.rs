@@ -3,7 +3,9 @@
 use crate::common::{CONFIG, Scripted, T0, engine, turn};
 use failover::Turn;
 use failover::chain::{FallbacksKind, SelectionSource};
-use failover::provider::{ChatRequest, Image, ImageSource, Json, Part, ResponseFormat, Tool};
+use failover::provider::{
+    ChatRequest, File, FileSource, Image, ImageSource, Json, Part, ResponseFormat, Tool,
+};
 use failover::runner::Fate;
 use failover::runner::plan::Skip;
 use failover::session::{SessionKey, select_user};
@@ -152,6 +154,22 @@ async fn a_model_that_is_known_to_lack_what_the_request_needs_is_passed_over() {
         assert!(answer.trail[0].to_string().contains(lacking), "{}", answer.trail[0]);
         assert_eq!(engine.chat(&crate::common::turn("t")).await.unwrap().model.to_string(), "anthropic/a");
     }
+}
+
+// spec: H-11
+#[tokio::test]
+async fn who_has_no_place_for_a_file_is_passed_over() {
+    let clock = Arc::new(ManualClock::new(T0));
+    let store = Arc::new(MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>));
+    let config = "{ agents: { defaults: { model: { primary: 'anthropic/a', fallbacks: ['openai/b'] } } } }";
+    let (deaf, hears) = (Scripted::deaf("anthropic"), Scripted::new("openai", false));
+    let engine = engine(config, store, Arc::clone(&clock) as _, &[Arc::clone(&deaf), hears]).await;
+    let mut turn = turn("s");
+    let said = FileSource::Base64 { media_type: "audio/wav".into(), data: "eA==".into() };
+    turn.request.messages[0].parts.push(Part::File(File::new(said)));
+    let answer = engine.chat(&turn).await.unwrap();
+    assert_eq!((answer.model.to_string().as_str(), deaf.calls()), ("openai/b", 0));
+    assert!(answer.trail[0].to_string().contains("modality"), "{}", answer.trail[0]);
 }
 
 // spec: H-12, R-1, R-18

@@ -7,8 +7,8 @@ use crate::dialect::shared::{self, Function, Shaped};
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    Bound, ChatRequest, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool, ToolCall,
-    ToolChoice, ToolResult,
+    Bound, ChatRequest, File, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool,
+    ToolCall, ToolChoice, ToolResult,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -80,6 +80,17 @@ struct ImagePart {
 struct ImageUrl {
     url: Option<String>,
     detail: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct FilePart {
+    file: Option<FileIn>,
+}
+
+#[derive(Deserialize)]
+struct FileIn {
+    filename: Option<String>,
+    file_data: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -374,6 +385,19 @@ fn part(raw: &RawValue) -> Result<Part, BadRequest> {
             image.detail = detail;
             Part::Image(image)
         }
+        "file" => {
+            let file = typed::<FilePart>(raw.get())?.file;
+            match file.and_then(|file| Some((file.file_data?, file.filename))) {
+                Some((data, name)) => Part::File(File::written(data, name)),
+                // One that its provider stores.
+                None => Part::Opaque(required(keep(&kind, raw), "type")?),
+            }
+        }
+        // Mistral has a text of its own there.
+        "input_audio" => match typed::<shared::Recording>(raw.get()) {
+            Ok(recording) => Part::File(recording.file()?),
+            Err(_) => Part::Opaque(required(keep(&kind, raw), "type")?),
+        },
         // Mistral's: what the model thought, to be sent back as it was.
         "thinking" => Part::Reasoning {
             text: typed::<Thinking>(raw.get())?

@@ -120,8 +120,8 @@ pub(in crate::dialect) fn whole(reply: &ChatReply, meta: &Meta) -> Bytes {
                 .images
                 .push(ImagePart { r#type: "image_url", image_url: Url { url: image_url(&image.source) } }),
             Part::Opaque(opaque) => message.reasoning_details.extend(item(opaque)),
-            // Results are the client's to give.
-            Part::ToolResult(_) => {}
+            // Results and files are the client's to give.
+            Part::ToolResult(_) | Part::File(_) => {}
         }
     }
     message.content = Some(text).filter(|text| !text.is_empty());

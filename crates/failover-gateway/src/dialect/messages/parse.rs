@@ -7,8 +7,8 @@ use crate::dialect::shared;
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    Bound, ChatRequest, Effort, Image, ImageSource, Json, Message, Native, Opaque, Part, ResponseFormat,
-    Role, Tool, ToolCall, ToolChoice, ToolResult,
+    Bound, ChatRequest, Effort, File, FileSource, Image, ImageSource, Json, Message, Native, Opaque, Part,
+    ResponseFormat, Role, Tool, ToolCall, ToolChoice, ToolResult,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -55,6 +55,23 @@ struct Source {
     media_type: Option<String>,
     data: Option<String>,
     url: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DocumentBlock<'a> {
+    #[serde(borrow)]
+    source: Option<DocumentSource<'a>>,
+    title: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DocumentSource<'a> {
+    r#type: Option<String>,
+    media_type: Option<String>,
+    data: Option<String>,
+    url: Option<String>,
+    #[serde(borrow)]
+    content: Option<TextOr<Vec<&'a RawValue>>>,
 }
 
 #[derive(Deserialize)]
@@ -326,6 +343,10 @@ impl Blocks {
                     _ => self.opaque_block(&kind, raw)?,
                 }
             }
+            "document" => match self.document(raw)? {
+                Some(file) => Part::File(file),
+                None => self.opaque_block(&kind, raw)?,
+            },
             "tool_use" => {
                 let call = typed::<ToolUse>(raw.get())?;
                 let input = call.input.as_ref().map_or("{}", Json::as_str);
@@ -366,6 +387,30 @@ impl Blocks {
             }
             _ => self.opaque_block(&kind, raw)?,
         })
+    }
+
+    /// A document; `None` where it has no form that others know.
+    fn document(&mut self, raw: &RawValue) -> Result<Option<File>, BadRequest> {
+        let block = typed::<DocumentBlock<'_>>(raw.get())?;
+        let source = required(block.source, "source")?;
+        let given = match source.r#type.as_deref() {
+            Some("base64") => FileSource::Base64 {
+                media_type: required(source.media_type, "source.media_type")?,
+                data: required(source.data, "source.data")?,
+            },
+            Some("text") => FileSource::Text(required(source.data, "source.data")?),
+            Some("url") => FileSource::Url(required(source.url, "source.url")?),
+            Some("content") => {
+                let content = required(source.content, "source.content")?;
+                let parts = self.content(content).map_err(|bad| bad.under("source.content"))?;
+                let texts =
+                    parts.into_iter().map(|part| if let Part::Text(text) = part { Some(text) } else { None });
+                let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return Ok(None) };
+                FileSource::Text(texts.join("\n"))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(File::new(given).with_name(block.title)))
     }
 
     fn opaque_block(&mut self, kind: &str, raw: &RawValue) -> Result<Part, BadRequest> {

@@ -149,8 +149,8 @@ fn block(part: &Part, meta: &Meta) -> Option<Json> {
             Json::of(&Block::ToolUse { id: &call.id, name: &call.name, input }).ok()
         }
         Part::Opaque(opaque) => item(opaque, meta),
-        // Answers of this dialect have no images; results are the client's to give.
-        Part::Image(_) | Part::ToolResult(_) => None,
+        // Answers of this dialect have no images; results and files are the client's to give.
+        Part::Image(_) | Part::File(_) | Part::ToolResult(_) => None,
     }
 }
 

@@ -276,8 +276,8 @@ fn kind(part: &Part, at: usize, meta: &Meta) -> Option<OutputKind> {
             nesting: Nesting::default(),
         }),
         Part::Opaque(item) => opaque(item, meta),
-        // Images of this dialect come from a tool of its own; results are the client's to give.
-        Part::Image(_) | Part::ToolResult(_) => None,
+        // Images of this dialect come from a tool of its own; results and files are the client's to give.
+        Part::Image(_) | Part::File(_) | Part::ToolResult(_) => None,
     }
 }
 

@@ -7,8 +7,8 @@ use crate::dialect::shared::{self, FunctionTool, Shaped};
 use crate::dialect::{BadRequest, HintKind, Inbound, SessionHint};
 use bytes::Bytes;
 use failover_provider::{
-    Bound, ChatRequest, Home, Image, Json, Message, Native, Opaque, Part, ResponseFormat, Role, Tool,
-    ToolCall, ToolChoice, ToolResult,
+    Bound, ChatRequest, File, FileSource, Home, Image, Json, Message, Native, Opaque, Part, ResponseFormat,
+    Role, Tool, ToolCall, ToolChoice, ToolResult,
 };
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -90,6 +90,13 @@ struct Piece {
 struct ImagePart {
     image_url: Option<String>,
     detail: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct FilePart {
+    filename: Option<String>,
+    file_data: Option<String>,
+    file_url: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -389,6 +396,16 @@ fn part(raw: &RawValue) -> Result<Part, BadRequest> {
             image.detail = part.detail;
             Part::Image(image)
         }
+        "input_file" => {
+            let file = typed::<FilePart>(raw.get())?;
+            match (file.file_data, file.file_url) {
+                (Some(data), _) => Part::File(File::written(data, file.filename)),
+                (None, Some(url)) => Part::File(File::new(FileSource::Url(url)).with_name(file.filename)),
+                // One that its provider stores.
+                (None, None) => Part::Opaque(required(keep(&kind, raw), "type")?),
+            }
+        }
+        "input_audio" => Part::File(typed::<shared::Recording>(raw.get())?.file()?),
         _ => Part::Opaque(required(keep(&kind, raw), "type")?),
     })
 }

@@ -87,3 +87,30 @@ fn vendor_fields_go_home_and_nowhere_else() {
 fn encrypted_reasoning_is_asked_of_models_that_reason(model: &str, effort: Option<Effort>, expected: bool) {
     assert_eq!(reasons(model, effort), expected);
 }
+
+fn file(media_type: &str, data: &str) -> File {
+    File::new(FileSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+fn showing(files: Vec<File>) -> ChatRequest {
+    let parts = files.into_iter().map(Part::File).chain([Part::Text("What is it?".into())]);
+    ChatRequest::new(vec![Message::new(Role::User, parts.collect())])
+}
+
+// spec: P-5, H-11
+#[test]
+fn files_are_parts_of_the_input() {
+    let linked = File::new(FileSource::Url("https://a.example/b.pdf".into()));
+    let sent = mapped(
+        &showing(vec![file("application/pdf", "eA=="), linked, file("text/plain", "aGk=")]),
+        "openai/m",
+    );
+    let body: Value = serde_json::from_str(&sent.body).unwrap();
+    let expected = json!([
+        {"type": "input_file", "filename": "document.pdf", "file_data": "data:application/pdf;base64,eA=="},
+        {"type": "input_file", "file_url": "https://a.example/b.pdf"},
+        {"type": "input_text", "text": "hi"},
+        {"type": "input_text", "text": "What is it?"}
+    ]);
+    assert_eq!((&body["input"][0]["content"], sent.losses.len()), (&expected, 0));
+}

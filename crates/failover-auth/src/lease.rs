@@ -178,10 +178,11 @@ pub fn next_probe(
     Some(until.before(policy.near_expiry).min(slow).max(now))
 }
 
-/// When it was last looked at: by a probe, or by the failure that set its window.
+/// When it was last looked at: by a probe, or by the failure that set its window. What is later than now was noted before
+/// a clock was set back, and does not count.
 fn tried(stats: &UsageStats, model: Option<&str>, last: Option<&Lease>, now: Timestamp) -> Timestamp {
-    let set = stats.active(now).filter(|window| window.scope.covers(model)).map(|window| window.set_at).max();
-    last.map(|lease| lease.granted_at).max(set).unwrap_or_default()
+    let set = stats.active(now).filter(|window| window.scope.covers(model)).map(|window| window.set_at);
+    set.chain(last.map(|lease| lease.granted_at)).filter(|at| *at <= now).max().unwrap_or_default()
 }
 
 /// Whether a window for `model` has ended and nothing has answered since, which would have lifted it. While this holds, callers go one at a time,
@@ -293,6 +294,24 @@ mod tests {
             assert!(next == at(seconds) || !due(next.before(Duration::from_millis(1))), "{seconds}");
         }
         assert_eq!(next_probe(&UsageStats::default(), None, None, &probes, at(0)), None);
+    }
+
+    // spec: A-23
+    #[test]
+    fn a_clock_that_was_set_back_puts_no_probe_off() {
+        let model: ModelRef = "a/m".parse().unwrap();
+        let probes = ProbePolicy::default();
+        let failure = Failure::new(&model, FailoverReason::Billing, at(0)).into();
+        let stats = next_usage(&UsageStats::default(), &failure, &CooldownPolicy::default(), at(0));
+        let ahead = granted(Lease::claim(None, "p", terms(), at(7_200)));
+        assert_eq!(next_probe(&stats, Some("m"), Some(&ahead), &probes, at(100)), Some(at(900)));
+        assert_eq!(probe_due(&stats, Some("m"), Some(&ahead), &probes, at(900)), Some(ProbeKind::Slow));
+        let tried = granted(Lease::claim(Some(&ahead), "q", terms(), at(900)));
+        assert_eq!(
+            next_probe(&stats, Some("m"), Some(&tried), &probes, at(901)),
+            Some(at(1_800)),
+            "and once"
+        );
     }
 
     // spec: A-26

@@ -123,10 +123,10 @@ async fn engine(args: &SessionArgs) -> Result<Engine, Failure> {
 /// How the session stands; its origin is due when the origin's own window ends.
 pub(crate) async fn stands(engine: &Engine, entry: &SessionEntry, now: Timestamp) -> SessionStatus {
     let policy = ProbePolicy::default();
-    let stands = status(entry, None, &policy);
+    let stands = status(entry, None, &policy, now);
     let Some(origin) = &stands.origin else { return stands };
     engine.runner().look_at(origin).await;
-    status(entry, engine.runner().health().free_at(origin, now), &policy)
+    status(entry, engine.runner().health().free_at(origin, now), &policy, now)
 }
 
 fn show(status: &SessionStatus, now: Timestamp, out: &mut impl Write) -> Result<Exit, Failure> {

@@ -102,7 +102,7 @@ pub struct Cooldowns {
     /// Longest rest after a permanent refusal, in minutes (60).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_permanent_max_minutes: Option<u32>,
-    /// Counters start anew after this many hours without a failure (24).
+    /// Counters start anew after this many hours without a failure, counted from the end of the last window (24).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_window_hours: Option<u32>,
     /// Other profiles tried after a rate limit, per candidate (1).

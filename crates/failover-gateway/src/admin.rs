@@ -137,12 +137,12 @@ async fn sessions(engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, 
         after = Some(last.clone());
         seen += page.len();
         for (session, entry) in page {
-            let status = session_status(&entry, None, &ProbePolicy::default());
+            let status = session_status(&entry, None, &ProbePolicy::default(), now);
             if status.answering.is_none() && !status.stored.is_a_choice() {
                 continue;
             }
             let free = status.origin.as_ref().and_then(|model| engine.runner().health().free_at(model, now));
-            let next = failover::session::next_probe(&entry, free, &ProbePolicy::default());
+            let next = failover::session::next_probe(&entry, free, &ProbePolicy::default(), now);
             shown.push(SessionShown {
                 session: session.to_string(),
                 source: status.source,

@@ -47,14 +47,15 @@ fn due(
 
 /// When the origin is due: when its window ends, at the latest every 5 min; `None` where no override is settled.
 ///
-/// `window_end` is the end of the origin's own cooldown, where it has one: when it ends, or when it was lifted. The
-/// times of the record are taken as they are: after a clock was set back [`start_probe`] probes earlier than this.
+/// `window_end` is the end of the origin's own cooldown, where it has one: when it ends, or when it was lifted. From then
+/// on [`start_probe`] says yes.
 pub fn next_probe(
     entry: &SessionEntry,
     window_end: Option<Timestamp>,
     policy: &ProbePolicy,
+    now: Timestamp,
 ) -> Option<Timestamp> {
-    due(&State::of(entry), window_end, policy, Timestamp::MAX)
+    due(&State::of(entry), window_end, policy, now.after(policy.throttle))
 }
 
 /// Starts a probe if one is due, and remembers it: whoever wins the write tries the origin in this turn, everybody

@@ -36,7 +36,12 @@ pub struct SessionStatus {
 }
 
 /// How a session stands. `window_end` is the end of the origin's own cooldown, where it has one.
-pub fn status(entry: &SessionEntry, window_end: Option<Timestamp>, policy: &ProbePolicy) -> SessionStatus {
+pub fn status(
+    entry: &SessionEntry,
+    window_end: Option<Timestamp>,
+    policy: &ProbePolicy,
+    now: Timestamp,
+) -> SessionStatus {
     let state = State::of(entry);
     let stored = entry.selection();
     let claim = state.book.claims.last();
@@ -59,7 +64,7 @@ pub fn status(entry: &SessionEntry, window_end: Option<Timestamp>, policy: &Prob
         since: claim.map(|it| it.at).or(episode.map(|it| it.since)),
         answering,
         origin,
-        next_probe: next_probe(entry, window_end, policy),
+        next_probe: next_probe(entry, window_end, policy, now),
         unproven: claim.is_some(),
         pin: entry.pin(),
         pending_switch: state.book.switch.clone(),

@@ -253,17 +253,29 @@ fn recovery_leaves_the_living_and_the_newer_alone() {
 #[test]
 fn the_origin_is_due_when_its_window_ends_at_the_latest_every_five_minutes() {
     let session = on_fallback();
-    assert_eq!(next_probe(&session, None, &POLICY()), Some(at(310)));
-    assert_eq!(next_probe(&session, Some(at(70)), &POLICY()), Some(at(70)), "its window ends earlier");
-    assert_eq!(next_probe(&session, Some(at(9_999)), &POLICY()), Some(at(310)), "its window ends much later");
-    assert_eq!(next_probe(&session, Some(at(12)), &POLICY()), Some(at(40)), "the throttle of 30 s");
+    assert_eq!(next_probe(&session, None, &POLICY(), at(10)), Some(at(310)));
     assert_eq!(
-        next_probe(&session, Some(at(5)), &POLICY()),
+        next_probe(&session, Some(at(70)), &POLICY(), at(10)),
+        Some(at(70)),
+        "its window ends earlier"
+    );
+    assert_eq!(
+        next_probe(&session, Some(at(9_999)), &POLICY(), at(10)),
+        Some(at(310)),
+        "its window ends much later"
+    );
+    assert_eq!(next_probe(&session, Some(at(12)), &POLICY(), at(10)), Some(at(40)), "the throttle of 30 s");
+    assert_eq!(
+        next_probe(&session, Some(at(5)), &POLICY(), at(10)),
         Some(at(310)),
         "that window ended before the failure"
     );
-    assert_eq!(next_probe(&SessionEntry::new(), Some(at(5)), &POLICY()), None, "nothing to go back to");
-    assert_eq!(next_probe(&chosen(&session, "u/x"), None, &POLICY()), None);
+    assert_eq!(
+        next_probe(&SessionEntry::new(), Some(at(5)), &POLICY(), at(10)),
+        None,
+        "nothing to go back to"
+    );
+    assert_eq!(next_probe(&chosen(&session, "u/x"), None, &POLICY(), at(10)), None);
 }
 
 // spec: S-7
@@ -273,8 +285,8 @@ fn what_became_of_the_origin_while_the_fallbacks_were_asked_is_news() {
     // The first fallback hung from 10 to 100, and the second took until 200.
     let claim = claim(&run(&fresh, "slow"), "b/m2", at(100)).with_left(at(10));
     let session = settle(&apply_fallback(&fresh, &claim).unwrap(), &claim).unwrap();
-    assert_eq!(next_probe(&session, Some(at(41)), &POLICY()), Some(at(41)));
-    assert_eq!(next_probe(&session, None, &POLICY()), Some(at(310)));
+    assert_eq!(next_probe(&session, Some(at(41)), &POLICY(), at(10)), Some(at(41)));
+    assert_eq!(next_probe(&session, None, &POLICY(), at(10)), Some(at(310)));
 }
 
 // spec: S-7
@@ -286,7 +298,11 @@ fn one_run_probes_and_a_failing_origin_is_not_probed_every_turn() {
     assert_eq!(probing.selection(), auto("b/m2"), "others go on with the fallback");
     assert_eq!(start_probe(&probing, None, &POLICY(), at(311)), None, "a second run at the same time");
     assert_eq!(start_probe(&probing, None, &POLICY(), at(609)), None, "the next turns");
-    assert_eq!(next_probe(&probing, Some(at(370)), &POLICY()), Some(at(370)), "unless its window ends");
+    assert_eq!(
+        next_probe(&probing, Some(at(370)), &POLICY(), at(311)),
+        Some(at(370)),
+        "unless its window ends"
+    );
     assert!(start_probe(&probing, None, &POLICY(), at(610)).is_some());
 }
 
@@ -364,11 +380,11 @@ fn a_reset_clears_what_the_system_wrote_and_keeps_what_a_person_chose() {
         assert!(cleared.claims().is_empty() && cleared.notices().is_empty());
         let old_choice = reset(&chosen(&session, "u/x"), kind);
         assert_eq!(
-            status(&old_choice, None, &POLICY()).pending_switch,
+            status(&old_choice, None, &POLICY(), at(1_000)).pending_switch,
             None,
             "whoever begins anew begins with it"
         );
-        assert_eq!(status(&cleared, None, &POLICY()).answering, None);
+        assert_eq!(status(&cleared, None, &POLICY(), at(1_000)).answering, None);
     }
     let choice = chosen(&SessionEntry::new(), "u/x@u:mine");
     let kept = reset(&choice, ResetKind::Reset);
@@ -494,7 +510,7 @@ fn a_writer_that_knows_only_the_fields_ends_an_episode_too() {
     let moved = take_notices(&on_fallback()).unwrap().0;
     let book = moved.field("failover").unwrap().get();
     let theirs = entry(&format!(r#"{{"failover":{book},"providerOverride":"u","modelOverride":"x"}}"#));
-    let shown = status(&theirs, None, &POLICY());
+    let shown = status(&theirs, None, &POLICY(), at(1_000));
     assert_eq!((shown.reason, shown.since, shown.answering), (None, None, None));
     let cleared = entry(&format!(r#"{{"failover":{book}}}"#));
     let claim = claim(&run(&cleared, "r"), "b/m2", at(20));
@@ -521,7 +537,7 @@ fn turn_local_writes_notices_and_no_selection() {
     let back = note_turn(&restarted(&told), &seen, &a, &a, reason, at(3)).unwrap();
     assert_eq!(texts(&back), [CLEARED]);
     assert_eq!(note_turn(&back, &seen, &a, &a, reason, at(4)), None);
-    let shown = status(&told, None, &POLICY());
+    let shown = status(&told, None, &POLICY(), at(1_000));
     assert_eq!((shown.selected, shown.answering, shown.next_probe), (Some(a), Some(b), None));
 }
 
@@ -549,21 +565,21 @@ fn what_another_policy_left_behind_goes_when_the_selected_model_answers() {
 #[test]
 fn status_says_what_answers_and_why() {
     let session = on_fallback();
-    let shown = status(&session, Some(at(100)), &POLICY());
+    let shown = status(&session, Some(at(100)), &POLICY(), at(1_000));
     assert_eq!((shown.selected, shown.answering), (Some(model("a/m1")), Some(model("b/m2"))));
     assert_eq!((shown.source, shown.origin), ("auto", Some(model("a/m1"))));
     assert_eq!((shown.reason, shown.since), (Some(FailoverReason::Overloaded), Some(at(10))));
     assert_eq!((shown.next_probe, shown.unproven), (Some(at(100)), false));
     assert_eq!(shown.pin.unwrap().profile.as_str(), "b:work");
     let further = apply_fallback(&session, &claim(&run(&session, "r"), "c/m3", at(20))).unwrap();
-    let shown = status(&further, None, &POLICY());
+    let shown = status(&further, None, &POLICY(), at(1_000));
     assert_eq!((shown.answering, shown.unproven, shown.since), (Some(model("c/m3")), true, Some(at(20))));
     let choice = chosen(&session, "u/x@u:mine");
-    let shown = status(&choice, None, &POLICY());
+    let shown = status(&choice, None, &POLICY(), at(1_000));
     assert_eq!((shown.selected, shown.source, shown.answering), (Some(model("u/x")), "user", None));
     assert_eq!((shown.reason, shown.next_probe), (None, None));
     assert_eq!(shown.pending_switch.unwrap().model, model("u/x"));
-    let nothing = status(&SessionEntry::new(), None, &POLICY());
+    let nothing = status(&SessionEntry::new(), None, &POLICY(), at(1_000));
     assert_eq!((nothing.selected, nothing.source, nothing.answering), (None, "configured", None));
 }
 

@@ -101,7 +101,7 @@ fn an_abort_leaves_no_pin_and_an_old_record_is_a_persons() {
 
     let old = entry(r#"{"providerOverride":"u","modelOverride":"x"}"#);
     assert_eq!(apply_fallback(&old, &claim), None);
-    let shown = status(&old, None, &ProbePolicy::default());
+    let shown = status(&old, None, &ProbePolicy::default(), at(1_000));
     assert_eq!((shown.selected, shown.source), (Some(model("u/x")), "legacy (treated as user)"));
 }
 
@@ -135,5 +135,5 @@ fn what_is_announced_is_what_is_sent() {
         assert_eq!(seen.pin().map(|pin| pin.profile), claim.profile);
     }
     assert_eq!(told.notices()[0].fallback, claim.model);
-    assert_eq!(status(&told, None, &ProbePolicy::default()).answering, Some(claim.model));
+    assert_eq!(status(&told, None, &ProbePolicy::default(), at(1_000)).answering, Some(claim.model));
 }

@@ -168,7 +168,7 @@ impl Stage {
         let as_told = told.served.as_deref() == self.scene.served && calls == self.scene.calls;
         let key = SessionKey::new(AgentId::main(), self.session.clone());
         let entry = self.engine.sessions().get(&key).await.ok().flatten().unwrap_or_default();
-        let session = status(&entry, None, &ProbePolicy::default());
+        let session = status(&entry, None, &ProbePolicy::default(), self.clock.now());
         let mut lines = Vec::new();
         match (&told.served, &told.error) {
             (Some(model), _) => {

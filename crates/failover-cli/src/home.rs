@@ -154,7 +154,12 @@ pub(crate) async fn shared() -> Option<Result<Shared, Failure>> {
 pub(crate) async fn open_or_memory() -> (Arc<dyn KeyValue>, Option<String>) {
     let memory = |why: &str| -> (Arc<dyn KeyValue>, Option<String>) {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
-        (Arc::new(store), Some(format!("{why}; nothing is remembered this time")))
+        (
+            Arc::new(store),
+            Some(format!(
+                "{why}; nothing is remembered this time, and what was paused or chosen for a session is not known"
+            )),
+        )
     };
     match shared().await {
         None => {}

@@ -126,7 +126,10 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
         }
         Command::Man(args) => reference::man(&args, Cli::command(), out),
         Command::Demo(args) => block_on(demo::run(&args, out)),
-        Command::Run(args) => block_on(run::run(&args, out)),
+        Command::Run(args) => {
+            let begun = std::sync::OnceLock::new();
+            block_on_then(run::run(&args, out, &begun), run::tidy(&begun))
+        }
         Command::Status(args) => block_on(status::run(&args, out)),
         Command::Explain(args) => block_on(explain::run(&args, out)),
         Command::Doctor(args) => block_on(doctor::run(&args, out)),
@@ -138,18 +141,34 @@ fn dispatch(command: Command, out: &mut (impl Write + Send)) -> Result<Exit, Fai
 
 /// Runs a command that waits for things; Ctrl-C drops it, and with it its connections.
 fn block_on(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    block_on_then(command, async {})
+}
+
+/// The longest that tidying up may keep an interrupted command.
+const TIDYING: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// As [`block_on`]; an interrupted command is tidied up after.
+fn block_on_then(
+    command: impl Future<Output = Result<Exit, Failure>>,
+    tidy: impl Future<Output = ()>,
+) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Failure::new(Exit::Busy, format!("cannot start: {error}")))?;
     let ended = runtime.block_on(async {
-        tokio::select! {
+        let ended = tokio::select! {
             // First, so that the signal is followed before the command does anything that must be tidied up.
             biased;
-            Ok(()) = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "interrupted")),
-            ended = command => ended,
+            Ok(()) = tokio::signal::ctrl_c() => None,
+            ended = command => Some(ended),
+        };
+        if let Some(ended) = ended {
+            return ended;
         }
+        let _ = tokio::time::timeout(TIDYING, tidy).await;
+        Err(Failure::new(Exit::Interrupted, "interrupted"))
     });
     // A command substitution or a disk that hangs must not keep the process.
     runtime.shutdown_timeout(std::time::Duration::from_millis(500));

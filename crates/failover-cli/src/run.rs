@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Answers a prompt with the configured models, whoever of them can.
 #[derive(Args, Debug)]
@@ -44,8 +44,20 @@ pub(crate) struct RunArgs {
     quiet: bool,
 }
 
-/// Runs the command.
-pub(crate) async fn run(args: &RunArgs, out: &mut (impl Write + Send)) -> Result<Exit, Failure> {
+/// What an interrupted run leaves to be done: its session goes back to where it was (requirement S-6).
+pub(crate) async fn tidy(begun: &OnceLock<Engine>) {
+    if let Some(engine) = begun.get() {
+        engine.settled().await;
+        engine.flush().await;
+    }
+}
+
+/// Runs the command; `begun` is told its engine.
+pub(crate) async fn run(
+    args: &RunArgs,
+    out: &mut (impl Write + Send),
+    begun: &OnceLock<Engine>,
+) -> Result<Exit, Failure> {
     let loaded = home::load_config(&home::config_path(args.config.as_deref())?)?;
     let prompt = match args.prompt.as_str() {
         "-" => String::from_utf8_lossy(&crate::input::stdin()?).into_owned(),
@@ -67,6 +79,7 @@ pub(crate) async fn run(args: &RunArgs, out: &mut (impl Write + Send)) -> Result
     let mut turn = Turn::new(ChatRequest::prompt(prompt).with_stream(true));
     turn.session.clone_from(&args.session);
     turn.model.clone_from(&args.model);
+    let _ = begun.set(engine.clone());
     let ended = answer(&engine, &turn, args.json, out).await;
     engine.flush().await;
     let decisions = show.take();

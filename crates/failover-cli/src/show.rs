@@ -94,6 +94,8 @@ pub(crate) struct Line<'a> {
     attempts: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    health_unknown: bool,
 }
 
 impl<'a> Line<'a> {
@@ -117,6 +119,7 @@ impl<'a> Line<'a> {
             total: decision.total,
             attempts: decision.attempts,
             outcome: decision.outcome.map(StepOutcome::name),
+            health_unknown: decision.unknown,
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Shown {
     rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    health_unknown: bool,
     position: usize,
     total: usize,
 }
@@ -135,6 +137,7 @@ fn show(noted: &Noted) -> Shown {
         status: decision.status,
         rule: decision.rule.clone(),
         outcome: decision.outcome.map(StepOutcome::name),
+        health_unknown: decision.unknown,
         position: decision.position,
         total: decision.total,
     }

@@ -186,7 +186,7 @@ mod tests {
             "1. a/m: tried with a:default\n     a:default: ready, not used yet\n\
              2. b/m: skipped, every profile is out (billing)\n     b:default: out (billing) for 18000 s\n\
              3. c/m: tried with c:default\n     c:default: ready, not used yet\n\
-             At most 8 calls, and 24000 ms of waiting besides them.\n"
+             At most 8 calls, and 69000 ms of waiting besides them.\n"
         );
     }
 

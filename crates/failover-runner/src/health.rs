@@ -116,6 +116,9 @@ struct Board {
 /// How often the store is told that a profile still answers: as soon as other processes look (K-3).
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
+/// How long an answer speaks for its credential: one that is older may have died since, unseen.
+const PROOF_LASTS: Duration = Duration::from_hours(1);
+
 #[derive(Debug, Default)]
 struct Record {
     stats: UsageStats,
@@ -129,12 +132,17 @@ struct Record {
     /// An attempt has ended, whichever way: it is no stranger any more.
     met: bool,
     read_at: Option<Timestamp>,
+    /// The store has said what it knows of it, or that it knows nothing.
+    heard: bool,
     /// Ordinary calls under way.
     in_flight: u32,
     /// How many calls at a time have been seen to work since it was last out.
     proven: u32,
-    /// Runs that were told to wait since the last answer.
+    /// Runs that were told to wait since the last answer, and when the first of them was.
     held_back: u32,
+    pressed_since: Option<Timestamp>,
+    /// The end of the window within which a person's choice has had its one probe at once.
+    forced: Timestamp,
     /// When a failure of it, for whatever model, or of its provider was last told.
     failed_at: Option<Timestamp>,
     /// Calls that have failed within the window that ends then.
@@ -149,15 +157,34 @@ impl Record {
         !self.calm || told.is_none_or(|at| now.since(at) >= TELL_EVERY)
     }
 
-    /// How many ordinary calls may be under way before one of them has answered; `None` without a limit.
-    fn most_at_a_time(&self, policy: &RunPolicy) -> Option<u32> {
+    /// How many ordinary calls may be under way before one of them has answered, and when it will be more, should nobody
+    /// answer; `None` without a limit.
+    ///
+    /// Those who wait for an answer that does not come go in growing numbers: after the wait twice as many, and so again
+    /// with every tenth of it, until at double the wait nobody is held back any more. So a dead credential that is slow
+    /// to say so costs few calls, and a slow one that is well holds nobody up for long.
+    fn most_at_a_time(&self, policy: &RunPolicy, now: Timestamp) -> Option<(u32, Timestamp)> {
         let few = policy.cold_start.concurrent;
-        (few > 0).then(|| few.max(self.proven.saturating_mul(2)))
+        let used = self.stats.last_used().filter(|at| *at <= now && now.since(*at) < PROOF_LASTS);
+        let wait = policy.cold_start.wait(used.is_some());
+        let since = self.pressed_since.unwrap_or(now).min(now);
+        let waited = now.since(since);
+        if few == 0 || waited >= wait.saturating_mul(2) {
+            return None;
+        }
+        let most = few.max(self.proven.saturating_mul(2));
+        let Some(over) = waited.checked_sub(wait) else { return Some((most, since.after(wait))) };
+        let tenth = (wait / 10).max(Duration::from_millis(1));
+        let steps =
+            u32::try_from(over.as_millis() / tenth.as_millis().max(1)).unwrap_or(u32::MAX).saturating_add(1);
+        let most = most.saturating_mul(2_u32.saturating_pow(steps));
+        Some((most, since.after(wait).after(tenth.saturating_mul(steps))))
     }
 
     /// It works: those who wait may all go, and so may as many at a time from now on. Gives whether anybody waits.
     fn works(&mut self) -> bool {
         self.proven = self.proven.max(self.in_flight.saturating_add(self.held_back));
+        self.pressed_since = None;
         std::mem::take(&mut self.held_back) > 0
     }
 
@@ -218,6 +245,9 @@ impl Drop for LeaseGuard {
                 }
                 let Some(record) = board.records.get_mut(subject) else { return };
                 record.in_flight = record.in_flight.saturating_sub(1);
+                if record.in_flight == 0 {
+                    record.pressed_since = None;
+                }
                 if record.held_back > 0 {
                     // There is room for one more; to wake a thousand for it would be a stampede.
                     record.held_back -= 1;
@@ -333,8 +363,12 @@ impl Health {
         board.skips.clear();
         let known: Vec<ProfileId> = roster.profiles.iter().map(|profile| profile.id.clone()).collect();
         for id in known {
-            if let Some(record) = board.records.get(&Subject::Profile(id.clone())) {
-                roster.profiles.set_usage(&id, record.stats.clone());
+            // A roster may have been read while the store did not say what it knows of one: what was known stands.
+            let before = board.roster.profiles.get(&id).map(|profile| &profile.usage);
+            let stats = board.stats(&Subject::Profile(id.clone())).or(before);
+            if let (Some(stats), Some(read)) = (stats, roster.profiles.get(&id)) {
+                let stats = merge(stats, &read.usage);
+                roster.profiles.set_usage(&id, stats);
             }
         }
         board.roster = roster;
@@ -376,6 +410,10 @@ impl Health {
                 Slot { profile, standing, skipped }
             })
             .collect();
+        let unheard = |record: &Record| record.read_at.is_some() && !record.heard;
+        let unknown = slots
+            .iter()
+            .any(|slot| board.records.get(&Subject::Profile(slot.profile.clone())).is_some_and(unheard));
         let inferred = if slots.iter().all(|slot| matches!(slot.standing, Standing::Out { .. })) {
             let stats = slots.iter().filter_map(|slot| board.stats(&Subject::Profile(slot.profile.clone())));
             infer_reason(stats.chain(whole), Some(model.model()), now)
@@ -390,7 +428,7 @@ impl Health {
                 why.map(|why| LeftOut::new(pin.profile.clone(), why)).into_iter().collect()
             }
         };
-        Slots { slots, strict, force_probe, inferred, left_out }
+        Slots { slots, strict, force_probe, inferred, left_out, unknown }
     }
 
     /// Asks for leave to try a profile. The guard gives it back when it is dropped.
@@ -409,6 +447,7 @@ impl Health {
             if !matches!(step.kind, LeaseKind::Probe { .. }) {
                 let record = board.record(&subject);
                 record.held_back = record.held_back.saturating_add(1);
+                record.pressed_since.get_or_insert(now);
             }
             return (answer, None);
         }
@@ -421,8 +460,12 @@ impl Health {
             // Somebody else has proved it well meanwhile.
             LeaseKind::Recovering if standing == Standing::Ready => return (answer, None),
             LeaseKind::Recovering | LeaseKind::Probe { .. } => {
-                if let (LeaseKind::Probe { .. }, Standing::Out { .. }) = (step.kind, standing) {
+                if let (LeaseKind::Probe { forced, .. }, Standing::Out { until, .. }) = (step.kind, standing)
+                {
                     board.probes.insert(step.model.provider().clone(), now);
+                    if forced {
+                        board.record(&subject).forced = until;
+                    }
                 }
                 board.last_lease += 1;
                 let id = board.last_lease;
@@ -519,7 +562,7 @@ impl Health {
                 let after = board.standing(&step.profile, provider, step.model.model(), now);
                 if let Standing::Out { until, .. } = after {
                     let record = board.record(&Subject::Profile(step.profile.clone()));
-                    (record.proven, record.held_back) = (0, 0);
+                    (record.proven, record.held_back, record.pressed_since) = (0, 0, None);
                     record.spent = (until, record.spent_on(until).saturating_add(1));
                 }
             }
@@ -544,7 +587,7 @@ impl Health {
     pub fn learn(&self, subject: &Subject, stored: &UsageStats, now: Timestamp) {
         let mut board = self.board();
         let record = board.record(subject);
-        record.read_at = Some(now);
+        (record.read_at, record.heard) = (Some(now), true);
         let next = merge(&record.stats, stored);
         if next != record.stats {
             board.set_stats(subject, next);
@@ -586,6 +629,11 @@ impl Health {
     /// Notes that a record was looked for in the store, so that an absent one is not looked for on every step.
     pub fn looked(&self, subject: &Subject, now: Timestamp) {
         self.board().record(subject).read_at = Some(now);
+    }
+
+    /// The store knows nothing of it.
+    pub fn absent(&self, subject: &Subject) {
+        self.board().record(subject).heard = true;
     }
 
     /// What the store has not seen yet.
@@ -654,9 +702,8 @@ impl Board {
             }
             (LeaseKind::Plain { waited: false }, _) => {
                 let limit =
-                    record.and_then(|record| Some((record.in_flight, record.most_at_a_time(policy)?)));
-                let full = limit.is_some_and(|(in_flight, most)| in_flight >= most);
-                full.then(|| now.after(Duration::from_millis(policy.probe.lease_ms)))
+                    record.and_then(|record| Some((record.in_flight, record.most_at_a_time(policy, now)?)));
+                limit.and_then(|(in_flight, (most, more))| (in_flight >= most).then_some(more))
             }
             (LeaseKind::Recovering, Standing::Cold | Standing::Recovering { .. }) => {
                 let held = self.leases.iter().filter(|lease| {
@@ -664,8 +711,14 @@ impl Board {
                 });
                 held.map(|lease| lease.until).max()
             }
-            (LeaseKind::Probe { interval, own }, Standing::Out { until, .. }) if !interval.is_zero() => {
-                self.next_probe(step, until, interval, own, policy).filter(|next| *next > now)
+            // A person's choice is tried once a window whatever was tried before; then it is like any other.
+            (LeaseKind::Probe { forced: true, .. }, Standing::Out { until, .. })
+                if record.is_none_or(|record| record.forced != until) =>
+            {
+                None
+            }
+            (LeaseKind::Probe { interval, own, .. }, Standing::Out { until, .. }) if !interval.is_zero() => {
+                self.next_probe(step, until, interval, own, policy, now).filter(|next| *next > now)
             }
             (LeaseKind::Plain { waited: true } | LeaseKind::Probe { .. }, _)
             | (LeaseKind::Recovering, Standing::Ready) => None,
@@ -682,9 +735,12 @@ impl Board {
         interval: Duration,
         own: u32,
         policy: &RunPolicy,
+        now: Timestamp,
     ) -> Option<Timestamp> {
         let provider = step.model.provider();
-        let last = self.probes.get(provider).copied();
+        // What is later than now was noted before the clock was set back.
+        let past = |at: &Timestamp| *at <= now;
+        let last = self.probes.get(provider).copied().filter(past);
         let record = self.records.get(&Subject::Profile(step.profile.clone()));
         let (spent, in_flight) = record.map_or((0, 0), |record| (record.spent_on(window), record.in_flight));
         let slow = Duration::from_millis(policy.probe.slow_ms);
@@ -698,9 +754,8 @@ impl Board {
             Subject::Profile(id) => id.provider() == provider.as_str(),
             Subject::Provider(id) => id == provider,
         };
-        let set =
-            self.records.keys().filter(concerns).filter_map(|id| self.stats(id)?.last_failure_at()).max();
-        last.max(set).map(|last| last.after(interval))
+        let set = self.records.keys().filter(concerns).filter_map(|id| self.stats(id)?.last_failure_at());
+        last.max(set.filter(past).max()).map(|last| last.after(interval))
     }
 }
 

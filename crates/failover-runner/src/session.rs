@@ -6,7 +6,7 @@ use failover_auth::{Pin, UserPinMode};
 use failover_chain::{Selection, SelectionSource};
 use failover_session::{
     Claim, PinOwner, ProbePolicy, SessionEntry, StoredSelection, Ticket, apply_fallback, expired, note_turn,
-    pin_auto, recover, roll_back, settle, settle_origin, start_probe, ticket,
+    pin_auto, recover, renew, roll_back, settle, settle_origin, start_probe, ticket,
 };
 use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, Timestamp};
 use std::time::Duration;
@@ -19,17 +19,17 @@ pub struct SessionRun {
     origin: Option<ModelRef>,
     preference: Preference,
     persistence: Persistence,
-    /// The longest that one attempt can last: then its claim counts as a dead run's.
-    lease: Duration,
+    /// The claim that is being written: it may stand already.
+    pending: Option<Claim>,
     claim: Option<Claim>,
     /// When the run went on to its first fallback.
     left: Option<Timestamp>,
 }
 
-/// How long a claim counts as alive where attempts have no limit of their own.
-const LONG_ATTEMPT: Duration = Duration::from_mins(15);
-/// What a claim's life is longer than its attempt: the time to write it, and to take it back.
-const MARGIN: Duration = Duration::from_mins(1);
+/// How long a claim counts as alive that nobody renews: what a process that was killed leaves behind is gone then.
+const CLAIM_LEASE: Duration = Duration::from_mins(1);
+/// How often a run says that it is still at its attempt. Most have ended before the first time.
+pub const RENEW_EVERY: Duration = Duration::from_secs(20);
 
 impl SessionRun {
     /// Rolls back what dead runs left behind (requirement S-6); `None` where there is nothing to write.
@@ -62,7 +62,7 @@ impl SessionRun {
             origin,
             preference: Preference { pin, compactions, mode },
             persistence: Persistence::Sticky,
-            lease: LONG_ATTEMPT,
+            pending: None,
             claim: None,
             left: None,
         }
@@ -71,17 +71,14 @@ impl SessionRun {
     /// The same run's hold on a newer entry; for a run that has not begun yet.
     #[must_use]
     pub fn on(&self, entry: &SessionEntry) -> Self {
-        let Self { persistence, lease, .. } = *self;
         let fresh = Self::new(entry, self.ticket.run.clone(), self.preference.mode);
-        Self { persistence, lease, ..fresh }
+        Self { persistence: self.persistence, ..fresh }
     }
 
-    /// Takes over what the run's numbers say of persistence and of how long an attempt lasts.
+    /// Takes over what the run's numbers say of persistence.
     #[must_use]
     pub fn for_spec(mut self, spec: &RunSpec) -> Self {
         self.persistence = spec.policy.persistence;
-        let limit = spec.policy.limits.attempt_ms.or(spec.policy.deadline_ms).map(Duration::from_millis);
-        self.lease = limit.unwrap_or(LONG_ATTEMPT).saturating_add(MARGIN);
         self
     }
 
@@ -104,9 +101,11 @@ impl SessionRun {
         let left = *self.left.get_or_insert(now);
         let reason = step.reason.unwrap_or(FailoverReason::Unclassified);
         let origin = self.selected(&step.primary);
-        Claim::new(self.ticket.clone(), step.model.clone(), origin, reason, now, self.lease)
+        let claim = Claim::new(self.ticket.clone(), step.model.clone(), origin, reason, now, CLAIM_LEASE)
             .with_left(left)
-            .with_profile(step.profile.clone(), self.preference.compactions)
+            .with_profile(step.profile.clone(), self.preference.compactions);
+        self.pending = Some(claim.clone());
+        claim
     }
 
     /// Writes a claim; `None` where a newer choice stands (requirement S-3).
@@ -114,14 +113,27 @@ impl SessionRun {
         apply_fallback(entry, claim)
     }
 
-    /// The claim was written.
-    pub fn claimed(&mut self, claim: Claim) {
-        self.claim = Some(claim);
+    /// Whether the claim that was being written stands.
+    pub fn claimed(&mut self, claim: Claim, stands: bool) {
+        self.pending.take_if(|pending| *pending == claim);
+        if stands {
+            self.claim = Some(claim);
+        }
     }
 
-    /// Forgets the claim, and gives it to be rolled back.
-    pub fn releasing(&mut self) -> Option<Claim> {
-        self.claim.take()
+    /// The claim that stands, or may stand, to be renewed or rolled back.
+    pub fn standing(&self) -> Option<Claim> {
+        self.claim.clone().or_else(|| self.pending.clone())
+    }
+
+    /// The claim was rolled back.
+    pub fn released(&mut self) {
+        (self.claim, self.pending) = (None, None);
+    }
+
+    /// Says of a claim that its run is still at work; `None` where it stands no more.
+    pub fn renew(entry: &SessionEntry, claim: &Claim, now: Timestamp) -> Option<SessionEntry> {
+        renew(entry, claim, now.after(CLAIM_LEASE))
     }
 
     /// Takes a claim back (requirement S-4).

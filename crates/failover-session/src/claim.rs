@@ -120,6 +120,16 @@ pub fn apply_fallback(entry: &SessionEntry, claim: &Claim) -> Option<SessionEntr
     state.write()
 }
 
+/// Says that the run of a claim is still at work: it counts as dead only after `until` now.
+///
+/// `None` where the claim does not stand any more, or has as long already.
+pub fn renew(entry: &SessionEntry, claim: &Claim, until: Timestamp) -> Option<SessionEntry> {
+    let mut state = State::of(entry);
+    let marker = state.book.claims.iter_mut().find(|marker| claim.is(marker) && marker.until < until)?;
+    marker.until = until;
+    state.write()
+}
+
 /// How a rollback ended.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the entry inside is still to be written"]

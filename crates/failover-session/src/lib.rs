@@ -62,7 +62,7 @@ mod table;
 
 pub use book::Marker;
 pub use claim::{
-    Claim, Rollback, Ticket, apply_fallback, expired, note_turn, pin_auto, recover, roll_back, settle,
+    Claim, Rollback, Ticket, apply_fallback, expired, note_turn, pin_auto, recover, renew, roll_back, settle,
     settle_origin, ticket,
 };
 pub use entry::{BOOK_FIELD, EntryError, SessionEntry, is_owned};

@@ -1,6 +1,7 @@
 //! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
 
 use crate::keys::Keys;
+use crate::known_sessions::KnownSessions;
 use crate::limits::LimitWatch;
 use crate::needs::needs;
 use crate::providers::Providers;
@@ -180,6 +181,7 @@ pub struct Engine {
     reader: Arc<Reader>,
     keys: Arc<Keys>,
     limits: Arc<LimitWatch>,
+    known: Arc<KnownSessions>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -346,6 +348,7 @@ impl EngineBuilder {
             reader: Arc::new(reader),
             keys,
             limits,
+            known: Arc::default(),
         };
         Ok(Setup { engine, warnings })
     }
@@ -480,8 +483,8 @@ impl Engine {
     ///
     /// # Cancel safety
     ///
-    /// Cancel safe: the attempt at hand is dropped and its connection closes; a claim that stands is rolled back by the
-    /// session's next run.
+    /// Cancel safe: the attempt at hand is dropped and its connection closes; a claim that stands is rolled back behind
+    /// it ([`Engine::settled`]), at the latest by the session's next run a minute later.
     pub async fn chat(&self, turn: &Turn) -> Result<Answer<Reply>, RunError<AttemptFailure>> {
         let begun = self.clock.now();
         let answer = self.chat_with(turn, |reply| std::future::ready(Ok(reply))).await?;
@@ -628,6 +631,16 @@ impl Engine {
         self.runner.flush().await;
     }
 
+    /// Resolves once what turns left to be done behind them is done: for a host that stops. A store that hangs holds it up,
+    /// so it waits for no longer than it likes.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: the work goes on.
+    pub async fn settled(&self) {
+        self.runner.settled().await;
+    }
+
     fn spec(&self, run: RunId, selection: &Selection, turn: &Turn) -> RunSpec {
         let [chain, on_context_overflow, on_content_refusal] = match &turn.route {
             Some(route) => route.walk(selection),
@@ -670,14 +683,33 @@ impl Engine {
         // A choice in the session needs no configured model.
         let configured = turn.configured(&self.chain);
         // In a box: turns without a session need no room for it.
-        match Box::pin(self.hold(key, run.clone(), configured.as_ref().ok(), now)).await {
-            Ok((selection, session)) => {
-                Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(session) })
+        match Box::pin(self.hold(key.clone(), run.clone(), configured.as_ref().ok(), now)).await {
+            Ok((selection, held)) => {
+                self.known.note(session, held.entry());
+                Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(held) })
             }
             Err(error) => {
-                tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it");
-                Ok(Opened { selection: configured?, session: None })
+                let Some(entry) = self.last_known(&key).await else {
+                    tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it, whatever was chosen for it");
+                    return Ok(Opened { selection: configured?, session: None });
+                };
+                tracing::warn!(session = %session, %error, "the session cannot be written; what is known of it counts");
+                // A probe of an override's origin that cannot be noted would be made by every turn.
+                let mut never = ProbePolicy::default();
+                (never.every, never.throttle) = (Duration::MAX, Duration::MAX);
+                let (selection, _) = select(&entry, configured.as_ref().ok(), |_| None, &never, now);
+                let held =
+                    StoredSession::known(self.sessions.clone(), key, entry, run.clone(), self.user_pin);
+                Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(held) })
             }
+        }
+    }
+
+    /// What stands in a session that cannot be written now, or what this process last knew a person to have chosen there.
+    async fn last_known(&self, key: &SessionKey) -> Option<SessionEntry> {
+        match self.sessions.get(key).await {
+            Ok(entry) => entry,
+            Err(_) => self.known.get(&key.session),
         }
     }
 

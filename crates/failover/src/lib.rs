@@ -17,6 +17,7 @@ mod engine;
 mod import;
 mod keys;
 mod known;
+mod known_sessions;
 mod limits;
 mod needs;
 #[cfg(feature = "http")]

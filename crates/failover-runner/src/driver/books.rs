@@ -61,7 +61,7 @@ impl Books {
             self.health.looked(&subject, now);
             let Ok(key) = usage_key(&self.agent, &subject) else { continue };
             match self.store.get(&key).await {
-                Ok(None) => {}
+                Ok(None) => self.health.absent(&subject),
                 Ok(Some(found)) => match UsageStats::decode(found.value.as_bytes()) {
                     Ok(stats) => self.health.learn(&subject, &stats, now),
                     Err(error) => tracing::warn!(%key, %error, "a usage record cannot be read"),

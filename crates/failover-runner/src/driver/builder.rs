@@ -204,6 +204,16 @@ impl Runner {
             Arc::clone(books).flush().await;
         }
     }
+
+    /// Resolves once what runs left to be done behind them is done: late writes, and the claims of runs that were dropped.
+    /// For a host that stops; a store that hangs holds it up, so it waits for no longer than it likes.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: the work goes on.
+    pub async fn settled(&self) {
+        Patience::nothing_late(&self.0.late).await;
+    }
 }
 
 impl Runner {

@@ -126,6 +126,7 @@ impl Watcher {
             attempts: self.attempts,
             profiles: 1,
             outcome: Some(StepOutcome::ChainExhausted),
+            unknown: false,
         }
     }
 }

@@ -4,6 +4,7 @@ mod adapters;
 mod attempt;
 mod books;
 mod builder;
+mod claimed;
 mod clock;
 mod error;
 mod late;

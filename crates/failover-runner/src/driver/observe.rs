@@ -53,6 +53,7 @@ pub(super) fn observe(decision: &Arc<Decision>, observer: Option<&dyn DecisionOb
         attempt = decision.attempts,
         total = decision.total,
         profileCount = decision.profiles,
+        healthUnknown = decision.unknown,
         "model_fallback_decision"
     );
 }

@@ -27,6 +27,12 @@ impl Patience {
         Arc::new(Semaphore::new(MOST_LATE))
     }
 
+    /// Resolves once no late work is under way.
+    pub(super) async fn nothing_late(late: &Semaphore) {
+        let all = u32::try_from(MOST_LATE).unwrap_or(u32::MAX);
+        drop(late.acquire_many(all).await);
+    }
+
     /// Begins anew: an attempt or a wait has ended.
     pub(super) fn renew(&mut self) {
         self.until = self.clock.now().after(self.limit);

@@ -2,6 +2,7 @@
 
 use super::attempt::{Outcome, carry_out};
 use super::builder::Inner;
+use super::claimed::Claimed;
 use super::observe::observe;
 use super::patience::Patience;
 use super::{Answer, Attempt, Cause, FallbackSummaryError, RunError, RunFailure, RunSession, Runner};
@@ -46,6 +47,7 @@ struct Driver<'a, T, E> {
     preference: Preference,
     patience: Patience,
     lease: Option<Held>,
+    claimed: Option<Claimed>,
     /// The state of health that the profiles at hand were ordered by.
     seen: u64,
     judge: Option<Judge<'a, T>>,
@@ -102,7 +104,8 @@ impl<'a, T: Send> Run<'a, T> {
     /// # Cancel safety
     ///
     /// Cancel safe: the attempt at hand is dropped and with it its connection; no lock is held; what was recorded
-    /// stays; a claim that stands is rolled back by the session's next run (requirements R-12, S-6).
+    /// stays; a claim that stands is rolled back behind it ([`Runner::settled`]), at the latest by the session's next
+    /// run a minute later (requirements R-12, S-6).
     pub fn run<E, F, Fut>(
         self,
         attempt: F,
@@ -137,6 +140,7 @@ impl<'a, T: Send> Run<'a, T> {
             session,
             patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
             lease: None,
+            claimed: None,
             seen: 0,
             judge,
             repair,
@@ -232,6 +236,10 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         let every = match step.kind {
             LeaseKind::Plain { .. } => None,
             LeaseKind::Recovering => Some(Duration::ZERO),
+            // What one process grants a person once, several do not grant on top of each other.
+            LeaseKind::Probe { interval, forced: true, .. } => {
+                Some(interval.min(Duration::from_millis(self.spec.policy.probe.throttle_ms)))
+            }
             LeaseKind::Probe { interval, .. } => Some(interval),
         };
         let mut shared = false;
@@ -269,25 +277,40 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
 
     async fn claim(&mut self, step: ClaimStep) -> ClaimAnswer {
         let Some(session) = self.session.as_ref().map(Arc::clone) else { return ClaimAnswer::TurnLocal };
+        let claimed = Claimed::new(&session, &self.inner.late);
         let work = Arc::clone(&session).claim(step, self.inner.clock.now());
         // A claim that comes through too late is taken back: its attempt was turn-local (requirement A-25).
         let too_late = move |answer| match answer {
             ClaimAnswer::Held => Some(session.release()),
             ClaimAnswer::TurnLocal => None,
         };
-        self.patience.within(work, too_late).await.unwrap_or(ClaimAnswer::TurnLocal)
+        let answer = self.patience.within(work, too_late).await.unwrap_or(ClaimAnswer::TurnLocal);
+        match answer {
+            ClaimAnswer::Held => self.claimed = Some(claimed),
+            ClaimAnswer::TurnLocal => claimed.over(),
+        }
+        answer
     }
 
     async fn release(&mut self) {
         if let Some(session) = &self.session {
             self.patience.within(Arc::clone(session).release(), |()| None).await;
         }
+        self.claim_is_over();
     }
 
     async fn settle(&mut self, step: SettleStep) {
         if let Some(session) = &self.session {
             let work = Arc::clone(session).settle(step, self.inner.clock.now());
             self.notices = self.patience.within(work, |_| None).await.unwrap_or_default();
+        }
+        self.claim_is_over();
+    }
+
+    /// Done with, or done behind the run: only now, so that a run dropped meanwhile takes its claim back.
+    fn claim_is_over(&mut self) {
+        if let Some(claimed) = self.claimed.take() {
+            claimed.over();
         }
     }
 
@@ -334,8 +357,12 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         let attempt = Attempt::new(step);
         let signals = attempt.signals();
         let future = pin!(make(attempt));
-        let outcome =
-            carry_out(step.limits, &signals, future, &*self.inner.clock, self.switches.as_mut()).await;
+        let clock = &*self.inner.clock;
+        let outcome = tokio::select! {
+            biased;
+            outcome = carry_out(step.limits, &signals, future, clock, self.switches.as_mut()) => outcome,
+            never = Claimed::renew(self.claimed.as_ref(), clock) => match never {},
+        };
         self.inner.health.met(&step.profile);
         let committed = signals.is_committed();
         self.verdict = None;

@@ -20,7 +20,15 @@ pub trait RunSession: Send + Sync {
     /// Writes a fallback before it is tried (requirements S-2, S-3).
     fn claim(self: Arc<Self>, step: ClaimStep, now: Timestamp) -> BoxFuture<'static, ClaimAnswer>;
 
-    /// Takes back what this run's claim wrote, where it still stands (requirement S-4). Idempotent.
+    /// Says that the run is still at the attempt that it claimed; told every 20 s (requirement S-6). Whoever has no leases
+    /// on claims need not listen.
+    fn renew(self: Arc<Self>, now: Timestamp) -> BoxFuture<'static, ()> {
+        let _ = now;
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Takes back what this run's claim wrote, or may have written, where it still stands (requirement S-4). Idempotent: a
+    /// call that was dropped half-way is made again.
     fn release(self: Arc<Self>) -> BoxFuture<'static, ()>;
 
     /// Somebody answered: proves the claim, clears an override, pins the profile. Gives the notices that the user
@@ -59,6 +67,18 @@ impl StoredSession {
         Ok(Self { sessions, key, entry, run })
     }
 
+    /// A hold on what is known of a session that cannot be written now. Whatever the run would write is tried all the same.
+    pub fn known(
+        sessions: Sessions,
+        key: SessionKey,
+        entry: SessionEntry,
+        run: RunId,
+        mode: UserPinMode,
+    ) -> Self {
+        let run = Mutex::new(SessionRun::new(&entry, run, mode));
+        Self { sessions, key, entry, run }
+    }
+
     /// Which model the run begins with, and who chose it; `None` where the session says nothing and nothing is configured. A probe of an override's origin is written first; of several
     /// runs only the one whose write wins makes it (requirement S-7). The hold is on the entry that stands then.
     ///
@@ -92,7 +112,7 @@ impl StoredSession {
         &self.entry
     }
 
-    /// Takes over what the run's numbers say of persistence and of how long an attempt lasts.
+    /// Takes over what the run's numbers say of persistence.
     #[must_use]
     pub fn for_spec(self, spec: &RunSpec) -> Self {
         let run = Mutex::new(self.run().clone().for_spec(spec));
@@ -113,11 +133,10 @@ impl RunSession for StoredSession {
     fn claim(self: Arc<Self>, step: ClaimStep, now: Timestamp) -> BoxFuture<'static, ClaimAnswer> {
         Box::pin(async move {
             let claim = self.run().claiming(&step, now);
-            match self.sessions.update(&self.key, |entry| SessionRun::claim(entry, &claim)).await {
-                Ok((_, true)) => {
-                    self.run().claimed(claim);
-                    ClaimAnswer::Held
-                }
+            let written = self.sessions.update(&self.key, |entry| SessionRun::claim(entry, &claim)).await;
+            self.run().claimed(claim, matches!(written, Ok((_, true))));
+            match written {
+                Ok((_, true)) => ClaimAnswer::Held,
                 Ok((_, false)) => ClaimAnswer::TurnLocal,
                 Err(error) => {
                     tracing::warn!(session = %self.key.session, %error, "a fallback serves this turn only");
@@ -127,12 +146,23 @@ impl RunSession for StoredSession {
         })
     }
 
+    fn renew(self: Arc<Self>, now: Timestamp) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let Some(claim) = self.run().standing() else { return };
+            let renewed =
+                self.sessions.update(&self.key, |entry| SessionRun::renew(entry, &claim, now)).await;
+            if let Err(error) = renewed {
+                tracing::warn!(session = %self.key.session, %error, "a claim cannot be renewed, and may lapse");
+            }
+        })
+    }
+
     fn release(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Some(claim) = self.run().releasing() else { return };
-            if let Err(error) =
-                self.sessions.update(&self.key, |entry| SessionRun::release(entry, &claim)).await
-            {
+            let Some(claim) = self.run().standing() else { return };
+            let released = self.sessions.update(&self.key, |entry| SessionRun::release(entry, &claim)).await;
+            self.run().released();
+            if let Err(error) = released {
                 tracing::warn!(session = %self.key.session, %error, "a claim lapses by itself: it cannot be taken back");
             }
         })

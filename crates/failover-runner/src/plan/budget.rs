@@ -19,7 +19,7 @@ pub fn bound(policy: &RunPolicy, profiles: &[usize]) -> Bound {
     let in_place = u64::from(policy.retry_in_place.max);
     // A wait that a provider asks for, or the jitter; and one wait for other runs, of whichever kind is longer.
     let again = policy.retry_in_place.max_wait_ms.max(policy.retry_in_place.jitter_ms);
-    let others = policy.cold_start.wait_ms.max(policy.probe.wait_ms);
+    let others = failover_types::millis(policy.cold_start.longest_wait()).max(policy.probe.wait_ms);
     let mut calls = 0_u64;
     let mut waiting = 0_u64;
     for profiles in profiles {
@@ -80,7 +80,7 @@ impl Plan {
     }
 
     /// The candidate at hand and those behind it that could still be tried.
-    fn candidates_left(&mut self) -> usize {
+    pub(super) fn candidates_left(&mut self) -> usize {
         let ahead = self
             .ahead
             .unwrap_or_else(|| (self.at + 1..self.walk.len()).filter(|at| self.may_be_tried(*at)).count());

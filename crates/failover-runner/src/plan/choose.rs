@@ -3,7 +3,7 @@
 use super::table::{WhenOut, when_out};
 use super::{
     AfterWait, AttemptKind, AttemptStep, Chosen, DecisionKind, Held, Here, LeaseAnswer, LeaseKind, Next,
-    Plan, Skip, Slot, Slots, Standing, State, StepOutcome, Visit, WaitStep, What,
+    Plan, Purpose, Skip, Slot, Slots, Standing, State, StepOutcome, Visit, WaitStep, What,
 };
 use failover_types::{FailoverReason, Lane, ProfileId, ProviderId, Timestamp};
 use std::time::Duration;
@@ -96,19 +96,25 @@ impl Plan {
     /// A wait for the runs that hold the leases: always (and shortly) where they are about to show whether the profile
     /// works, and as the last resort where one is being tried after its window.
     fn worth_waiting_for_others(&mut self) -> Option<WaitStep> {
-        let policy = &self.spec.policy;
         let plain = self.here.held.iter().any(|held| matches!(held.kind, LeaseKind::Plain { .. }));
         let last = self.at + 1 >= self.walk.len() && self.here.tried.is_empty();
         let most = match (plain, last) {
-            (true, _) => policy.cold_start.wait_ms,
-            (false, true) => policy.probe.wait_ms,
+            (true, _) => self.spec.policy.cold_start.longest_wait(),
+            (false, true) => Duration::from_millis(self.spec.policy.probe.wait_ms),
             (false, false) => return None,
         };
         let until = self.here.held.iter().map(|held| held.until).min()?;
         let since = *self.here.waiting_since.get_or_insert(self.now);
-        let end = since.after(Duration::from_millis(most));
-        let until = until.min(end);
-        let until = self.deadline.map_or(until, |deadline| until.min(deadline));
+        let until = until.min(since.after(most));
+        let until = match self.deadline {
+            None => until,
+            // Half of what the candidate may take of the run's time stays for the call itself.
+            Some(deadline) if plain => {
+                let left = u32::try_from(self.candidates_left()).unwrap_or(u32::MAX);
+                until.min(since.after(deadline.since(since) / left.max(1).saturating_mul(2)))
+            }
+            Some(deadline) => until.min(deadline),
+        };
         (until > self.now).then_some(WaitStep { until, wake_on_health: true })
     }
 
@@ -161,15 +167,15 @@ impl Plan {
         let interval = Duration::from_millis(if near || alone { policy.throttle_ms } else { policy.slow_ms });
         let throttle = Duration::from_millis(policy.throttle_ms);
         let when = when_out(reason.lane());
-        let interval = if self.here.slots.force_probe {
-            Some(Duration::ZERO)
-        } else {
-            match when {
-                WhenOut::SkipProvider => None,
-                WhenOut::ProbePrimary => primary.then_some(interval),
-                WhenOut::ProbeTransient if primary => Some(interval),
-                WhenOut::ProbeTransient => sibling.then_some(throttle),
-            }
+        let forced = self.here.slots.force_probe;
+        let interval = match when {
+            // Whoever asks whether it is well means now.
+            _ if forced && self.spec.purpose == Purpose::Probe => Some(Duration::ZERO),
+            _ if forced => Some(interval),
+            WhenOut::SkipProvider => None,
+            WhenOut::ProbePrimary => primary.then_some(interval),
+            WhenOut::ProbeTransient if primary => Some(interval),
+            WhenOut::ProbeTransient => sibling.then_some(throttle),
         };
         let whole = match when {
             WhenOut::SkipProvider | WhenOut::ProbePrimary => !self.here.slots.strict,
@@ -181,13 +187,17 @@ impl Plan {
             }
             return self.skip(Skip::Cooling { reason, until });
         };
-        let transient_probe = when == WhenOut::ProbeTransient && !self.here.slots.force_probe;
+        let transient_probe = when == WhenOut::ProbeTransient && !forced;
         if transient_probe && self.probes_spent.contains(&provider) {
             return self.skip(Skip::ProbeSpent { reason, until });
         }
         let own = if transient_probe && !primary { self.failed_on(&profile) } else { 0 };
         let chosen = Chosen { profile, kind: AttemptKind::Probe, transient_probe };
-        State::Leasing { chosen, kind: LeaseKind::Probe { interval, own }, out: Some((reason, until)) }
+        State::Leasing {
+            chosen,
+            kind: LeaseKind::Probe { interval, own, forced },
+            out: Some((reason, until)),
+        }
     }
 
     /// How many of this run's calls have failed on the profile.

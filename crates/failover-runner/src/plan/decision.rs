@@ -40,6 +40,8 @@ pub struct Decision {
     pub profiles: usize,
     /// How the step ended, where it ended one.
     pub outcome: Option<StepOutcome>,
+    /// The store did not say what it knows of the candidate's profiles: a person's pause may have been missed.
+    pub unknown: bool,
 }
 
 /// What was decided.

@@ -150,6 +150,7 @@ impl Plan {
             attempts: self.attempts,
             profiles: self.here.slots.slots.len(),
             outcome,
+            unknown: self.here.slots.unknown,
         };
         self.decisions.push_back(Arc::new(decision));
     }

@@ -120,8 +120,23 @@ pub struct ProbeConfig {
 pub struct ColdStart {
     /// Calls at a time until the first has ended: 2, which with one retry in place makes three; 0 turns it off.
     pub concurrent: u32,
-    /// How long the others wait for that at most: 1,000.
+    /// How long the others wait for that until more may go: 10,000; then they go in growing numbers, and at double that
+    /// time all of them.
     pub wait_ms: u64,
+    /// The same where the credential has answered within the last hour, and only the burst is new: 1,000.
+    pub burst_wait_ms: u64,
+}
+
+impl ColdStart {
+    /// How long nobody goes beyond those who may go at once.
+    pub(crate) fn wait(&self, answered: bool) -> Duration {
+        Duration::from_millis(if answered { self.burst_wait_ms } else { self.wait_ms })
+    }
+
+    /// When everybody has gone, whatever came of it.
+    pub(super) fn longest_wait(&self) -> Duration {
+        self.wait(true).max(self.wait(false)).saturating_mul(2)
+    }
 }
 
 /// Whether a fallback outlives the turn that it served.
@@ -186,7 +201,7 @@ impl Default for ProbeConfig {
 
 impl Default for ColdStart {
     fn default() -> Self {
-        Self { concurrent: 2, wait_ms: 1_000 }
+        Self { concurrent: 2, wait_ms: 10_000, burst_wait_ms: 1_000 }
     }
 }
 
@@ -231,7 +246,7 @@ impl RunPolicy {
     /// [`PolicyError`] names the setting that is out of its bounds.
     pub fn new(mut config: PolicyConfig) -> Result<Self, PolicyError> {
         let limits = config.limits;
-        let bounds: [(&'static str, Option<u64>, u64, u64); 21] = [
+        let bounds: [(&'static str, Option<u64>, u64, u64); 22] = [
             ("rateLimitedProfileRotations", Some(config.rate_limited_profile_rotations.into()), 0, 1_000),
             ("overloadedProfileRotations", Some(config.overloaded_profile_rotations.into()), 0, 1_000),
             ("overloadedBackoffMs", Some(config.overloaded_backoff_ms), 0, 60_000),
@@ -252,6 +267,7 @@ impl RunPolicy {
             ("probe.throttleMs", Some(config.probe.throttle_ms), 1_000, DAY_MS),
             ("probe.leaseMs", Some(config.probe.lease_ms), 1_000, 3_600_000),
             ("coldStart.waitMs", Some(config.cold_start.wait_ms), 0, 60_000),
+            ("coldStart.burstWaitMs", Some(config.cold_start.burst_wait_ms), 0, 60_000),
             ("bookkeepingMs", Some(config.bookkeeping_ms), 0, 10_000),
         ];
         for (field, found, least, most) in bounds {

@@ -107,6 +107,8 @@ pub enum LeaseKind {
         interval: Duration,
         /// How many of this run's own calls have failed on the profile.
         own: u32,
+        /// A person chose it: once a window it is tried at once (requirement A-23).
+        forced: bool,
     },
 }
 
@@ -303,6 +305,8 @@ pub struct Slots {
     pub inferred: Option<FailoverReason>,
     /// Where there are no slots: the profiles that cannot be used at all, and why; of a strict choice only that one.
     pub left_out: Vec<LeftOut>,
+    /// The store has not said yet what it knows of one of them: a person's pause may be missed (requirement A-23).
+    pub unknown: bool,
 }
 
 /// May the profile be tried?

@@ -91,13 +91,15 @@ impl World for Stage {
             return ClaimAnswer::TurnLocal;
         }
         if let Some(hold) = self.runs.get_mut(&run.run) {
-            hold.claimed(claim);
+            hold.claimed(claim, true);
         }
         ClaimAnswer::Held
     }
 
     fn release(&mut self, run: &RunSpec, _now: Timestamp) {
-        let claim = self.runs.get_mut(&run.run).and_then(SessionRun::releasing);
+        let Some(hold) = self.runs.get_mut(&run.run) else { return };
+        let claim = hold.standing();
+        hold.released();
         if let Some((session, claim)) = run.session.as_ref().zip(claim) {
             let next = SessionRun::release(&self.entry(session), &claim);
             self.write(session, next);
@@ -215,6 +217,9 @@ impl Player<'_> {
             Happening::Kill(session) => {
                 self.engine.note("host", format!("dies with the runs of {session}"));
                 self.engine.drop_runs(session);
+                for marker in self.engine.world.entry(session).claims() {
+                    self.engine.world.runs.remove(&marker.run);
+                }
             }
             Happening::Pause(profile) => {
                 let change = |stats: &UsageStats| {
@@ -229,7 +234,7 @@ impl Player<'_> {
                 self.steer("clears", profile, |stats| clear(stats, &ClearScope::All, now), now);
             }
             Happening::Status(session) => {
-                let shown = status(&self.engine.world.entry(session), None, &ProbePolicy::default());
+                let shown = status(&self.engine.world.entry(session), None, &ProbePolicy::default(), now);
                 let on = shown.stored.model().map_or("the configured model".to_owned(), ToString::to_string);
                 let open = if shown.unproven { ", unproven" } else { "" };
                 self.engine.note("host", format!("{session} is on {on} ({}{open})", shown.source));
@@ -266,6 +271,12 @@ impl Player<'_> {
         let mut selection = self.configured.clone();
         if let Some(session) = &run.session {
             let world = &mut self.engine.world;
+            // Those that were not killed have renewed theirs meanwhile.
+            let alive: Vec<_> = world.runs.values().filter_map(SessionRun::standing).collect();
+            for claim in alive {
+                let renewed = SessionRun::renew(&world.entry(session), &claim, now);
+                world.write(session, renewed);
+            }
             let recovered = SessionRun::recovered(&world.entry(session), now);
             world.write(session, recovered);
             let entry = world.entry(session);

@@ -8,6 +8,8 @@
 )]
 
 mod behavior;
+mod claims;
+mod cold;
 mod common;
 mod driver;
 mod fleet;

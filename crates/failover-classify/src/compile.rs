@@ -174,13 +174,19 @@ impl Codes {
     }
 
     /// The code that a value, in lower case, is: as a whole, else what follows its last dot (`err.not_enough_balance`),
-    /// else what stands before its first (`LimitExceeded.Rule7`); with what all errors are called or without.
+    /// else what stands before its first (`LimitExceeded.Rule7`); with what all errors are called (`ModelBusyError`,
+    /// `ERR_MODEL_BUSY`) or without.
     fn exact(&self, value: &str) -> Option<u32> {
         let known = |value: &str| {
             let joined = Joined::of(value);
             let joined = joined.as_str();
             let bare = || CALLED.iter().find_map(|end| joined.strip_suffix(end));
-            self.exact.get(joined).or_else(|| self.exact.get(bare()?)).copied()
+            let after = || OPENED.iter().find_map(|begin| joined.strip_prefix(begin));
+            self.exact
+                .get(joined)
+                .or_else(|| self.exact.get(bare()?))
+                .or_else(|| self.exact.get(after()?))
+                .copied()
         };
         known(value).or_else(|| {
             let (space, last) = value.rsplit_once('.')?;
@@ -203,6 +209,9 @@ impl Codes {
 
 /// What many a code ends with.
 const CALLED: [&str; 2] = ["error", "exception"];
+
+/// What some codes begin with.
+const OPENED: [&str; 2] = ["error", "err"];
 
 /// A code without what parts its words.
 struct Joined {

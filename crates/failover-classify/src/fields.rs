@@ -2,6 +2,7 @@
 
 use crate::source::Source;
 use crate::view::View;
+use memchr::memmem;
 use std::ops::Range;
 
 /// What stands after a key, by the last word of the key in the view's normal form (`error_code` is `error code`):
@@ -16,7 +17,7 @@ fn kind_of(key: &[u8]) -> (bool, bool) {
         b"msg" => (ends_with_word(before, b"status "), false),
         b"errcode" | b"errorcode" | b"retcode" | b"ecode" | b"type" | b"errortype" | b"reason"
         | b"finishreason" | b"blockreason" | b"err" | b"name" | b"errorname" | b"exception" | b"param"
-        | b"failure" | b"title" => (true, false),
+        | b"failure" | b"title" | b"kind" | b"errorkind" | b"category" => (true, false),
         _ => (false, false),
     }
 }
@@ -163,6 +164,12 @@ pub(crate) struct Fields {
 const MOST: usize = 48;
 /// Structure is looked for in this much of a text's front.
 const REACH: usize = 16 * 1024;
+/// Names of classes are looked for in this much of a text's front, and this many.
+const NAMED: usize = 2 * 1024;
+const CLASSES: usize = 8;
+/// Names of classes that say enough behind the name of whose they are.
+const ALONE: [&str; 6] =
+    ["Authentication", "Overloaded", "Throttling", "Throttled", "Timeout", "Unauthorized"];
 /// No code is longer.
 pub(crate) const LONGEST: usize = 80;
 
@@ -204,6 +211,58 @@ impl Fields {
             }
             if self.codes.len() >= MOST || self.statuses.len() >= MOST {
                 break;
+            }
+        }
+    }
+
+    /// Adds the names of classes of errors: `RateLimitError`, `dev.acme.QuotaExceededException`, and without the name
+    /// of whose they are (`GoUsageLimitError`).
+    pub(crate) fn classes(&mut self, view: &View, source: &Source<'_>) {
+        let text = view.slice(0..NAMED);
+        for at in memmem::find_iter(text, b"error").chain(memmem::find_iter(text, b"exception")).take(CLASSES)
+        {
+            let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
+            let before = text.get(..at).unwrap_or_default();
+            let begin = before.iter().rposition(|byte| !is_word(byte)).map_or(0, |last| last + 1);
+            let len = text.get(at..).unwrap_or_default().iter().position(|byte| !is_word(byte));
+            let end = at + len.unwrap_or(text.len() - at);
+            if begin == at || !matches!(end - at, 5 | 9) || end - begin > LONGEST || self.codes.len() >= MOST
+            {
+                continue;
+            }
+            let after = text.get(end..).unwrap_or_default();
+            // Rust's `LlmError::Overloaded`.
+            if let Some(variant) = after.strip_prefix(b"::") {
+                let len = variant.iter().position(|byte| !is_word(byte)).unwrap_or(variant.len());
+                let span = (end + 2, end + 2 + len);
+                let (from, to) = view.origins(span);
+                if (1..=LONGEST).contains(&len) {
+                    self.code(source.cut(from, to), span);
+                }
+                continue;
+            }
+            // Else the line ends, which only the source knows, as it does where it is escaped.
+            let ends = || matches!(source.byte(view.origin(end)), Some(b'\n' | b'\r' | b'\\'));
+            let told =
+                matches!(after, [] | [b':' | b'(' | b')' | b']' | b'>' | b'\'' | b'"' | b'{' | b',', ..]);
+            if !told && !(after.first() == Some(&b' ') && ends()) {
+                continue;
+            }
+            let (from, to) = view.origins((begin, end));
+            let name = source.cut(from, to);
+            if name.len() != end - begin || !name.starts_with(|ch: char| ch.is_ascii_uppercase()) {
+                continue;
+            }
+            self.code(name, (begin, end));
+            // Two words and what all errors are called say enough of their own, and a few say it alone.
+            let ends = name.len() - (end - at);
+            let words = name.bytes().take(ends).enumerate().filter(|(_, byte)| byte.is_ascii_uppercase());
+            let mut words = words.map(|(place, _)| place).skip(1);
+            if let Some(second) = words.next()
+                && let Some(own) = name.get(second..).filter(|own| !own.starts_with("Not"))
+                && (words.next().is_some() || name.get(second..ends).is_some_and(|own| ALONE.contains(&own)))
+            {
+                self.code(own, (begin + second, end));
             }
         }
     }

@@ -228,6 +228,7 @@ impl Compiled {
         self.scan(&scratch.view, &mut scratch.found);
         facts::squeeze(scratch.view.bytes(), scratch.found.heard.answer, &mut scratch.squeezed);
         bare_codes(&source, scratch);
+        scratch.fields.classes(&scratch.view, &source);
         self.mark_codes(&signal, scratch);
         for code in &scratch.codes {
             let rows = self.rows_of_code.get(*code as usize).copied().unwrap_or_default();

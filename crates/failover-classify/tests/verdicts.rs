@@ -107,6 +107,18 @@ fn a_row_of_a_provider_is_silent_for_others(provider: &str, reason: &str) {
     assert_eq!(reason_of(&Signal::text("Provider returned error").with_provider(provider)), reason);
 }
 
+// spec: C-5
+#[test_case("acme.errors.QuotaDepletedError: InsufficientCreditsError", "billing"; "beside a class that nobody knows")]
+#[test_case("GoUsageLimitError: call failed", "rate_limit"; "behind the name of whose it is")]
+#[test_case("Dify PluginInvokeError: {}\nInvokeServerUnavailableError\n", "server_error"; "at the end of a line")]
+#[test_case("LlmError::Overloaded", "overloaded"; "a variant")]
+#[test_case("FileNotFoundError: call failed", "local_coordination"; "a file is no model")]
+#[test_case("ModuleNotFoundError: call failed", "local_coordination"; "a module is no model")]
+#[test_case("We catch RateLimitError and sleep for a while.", "unclassified"; "in prose")]
+fn names_of_classes_are_codes(text: &str, reason: &str) {
+    assert_eq!(reason_of(&Signal::new(Surface::SdkMessage).with_body(text.as_bytes())), reason);
+}
+
 // spec: C-5, C-6c, C-17
 #[test_case("req_0142950312 took 429 tokens on 2024-04-29"; "numbers elsewhere")]
 #[test_case("LLM request failed with an unknown error."; "own fallback text")]

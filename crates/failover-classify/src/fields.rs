@@ -245,7 +245,7 @@ impl Fields {
             let ends = || matches!(source.byte(view.origin(end)), Some(b'\n' | b'\r' | b'\\'));
             let told =
                 matches!(after, [] | [b':' | b'(' | b')' | b']' | b'>' | b'\'' | b'"' | b'{' | b',', ..]);
-            if !told && !(after.first() == Some(&b' ') && ends()) {
+            if !(told || after.first() == Some(&b' ') && ends()) {
                 continue;
             }
             let (from, to) = view.origins((begin, end));

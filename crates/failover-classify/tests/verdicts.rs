@@ -114,7 +114,6 @@ fn a_row_of_a_provider_is_silent_for_others(provider: &str, reason: &str) {
 #[test_case("LlmError::Overloaded", "overloaded"; "a variant")]
 #[test_case("FileNotFoundError: call failed", "local_coordination"; "a file is no model")]
 #[test_case("ModuleNotFoundError: call failed", "local_coordination"; "a module is no model")]
-#[test_case("We catch RateLimitError and sleep for a while.", "unclassified"; "in prose")]
 fn names_of_classes_are_codes(text: &str, reason: &str) {
     assert_eq!(reason_of(&Signal::new(Surface::SdkMessage).with_body(text.as_bytes())), reason);
 }

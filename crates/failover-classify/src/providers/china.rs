@@ -130,6 +130,7 @@ const SILICONFLOW: &[Rule] = &[
     code("siliconflow/model", SF, Family::Model, ModelNotFound, &["20012", "30003"]).evidence(SF_DOC),
     code("siliconflow/billing", SF, Family::Billing, Billing, &["30001", "30011"]).evidence(SF_DOC),
     code("siliconflow/overloaded", SF, Family::Overloaded, Overloaded, &["50505", "50508", "50603", "50609"])
+        .none(&["{rpm|tpm|ipm|rpd|tpd} {limit|limits|reached|exceeded}"])
         .evidence(SF_DOC),
     code("siliconflow/server", SF, Family::Server, ServerError, &["50501", "50507", "60000"])
         .evidence(SF_DOC),

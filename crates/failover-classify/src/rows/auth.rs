@@ -3,7 +3,7 @@
 use super::text;
 use crate::Tier;
 use crate::rule::{Fact, Family, Rule, StatusSet};
-use failover_types::FailoverReason::{Auth, AuthPermanent};
+use failover_types::FailoverReason::{Auth, AuthPermanent, Timeout};
 use failover_types::Scope;
 
 const fn gone(id: &'static str, any: &'static [&'static str]) -> Rule {
@@ -111,7 +111,15 @@ pub(crate) const ROWS: &[Rule] = &[
         "schlüssel wurde {widerrufen|gesperrt|gelöscht}",
     ])
     .none(&["may have been revoked or", "expired or revoked", "revoked or expired", "invalid or revoked", "or revoked", "expired, revoked"]),
+    // The place where tokens are fetched did not answer: the credential is not to blame.
+    text("core/auth-refresh-unreachable", Family::Session, Timeout, &[
+        "{token refresh|refresh|token exchange|oauth refresh} {failed|error|failure} .. {500|502|503|504|520|timed out|timeout|econnreset|econnrefused|enotfound|etimedout|network error|fetch failed|connection error|socket hang up}",
+        "{token endpoint|token server|auth server|authorization server} .. {500|502|503|504|timed out|timeout|unreachable|unavailable|connection refused}",
+    ])
+    .facts(&[Fact::Short])
+    .none(&["invalid grant", "revoked", "invalid refresh token", "400", "401", "403", "429"]),
     auth("core/auth-token-in-request", &[
+        "{session|login|signin} .. {expired|ended|lapsed|timed out} .. {cookie|new token|fresh token|new login|paste}",
         "{bearer|access|session|security|auth|id|identity|api} {token|key} .. {included|provided|supplied|sent|in the request|you sent} .. {is|was} {invalid|not valid|expired|malformed|not recognized|unknown}",
         "credentials {is|are|were|was} not {initialized|set|configured|provided|supplied|found|available|defined}",
         "{couldn't|could not|cannot|can't|unable to} find {a|the|your} secret",
@@ -120,6 +128,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["revoked", "maximum", "context"]),
     auth("core/auth-key", &[
+        "{token|key|pat|credential|credentials} lacks",
         "{invalid|incorrect|wrong|bad|unknown|malformed|unrecognized|missing|no|empty|unauthorized|illegal|inactive|expired} {api key|api keys|apikey|x api key|key provided|api token|api secret|access token|auth token|authentication token|bearer token|authorization header|token|credentials|authentication credentials|auth credentials|credential|access key|secret key|subscription key|authentication|authorization|api key format|user token|copilot token|iam token|app id|appid|cookie auth credentials|security token|auth|session token|signature|openai api key|anthropic api key|gemini api key|license key|virtual key|proxy key}",
         "{api key|apikey|api token|token|access token|auth token|key|credentials|credential|x api key|authorization header|bearer token|oauth token|authentication token|security token|session token|jwt|signature|login|iam token|api_key client option} {is|was|are|has|have|seems|appears|not|must be|could not be|cannot be|isn't|may be} .. {invalid|incorrect|expired|missing|not valid|not found|required|wrong|malformed|not set|unauthorized|not provided|rejected|set|disabled|not recognized|not authorized|no longer valid|verified|validated|inactive}",
         "{api key|apikey|api token|access token|token|credentials|key} {invalid|expired|missing|not found|required|not valid|not set|not provided|rejected|mismatch|not recognized}",
@@ -308,7 +317,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .scope(Scope::Provider)
     .none(&["llms", "models {are|is|not|that|in|from|from*}", "model is not available in", "this model", "billing account", "model .. not available in your"]),
-    auth("core/auth-header", &["x api key", "authorization header", "bearer token", "api key header", "api key prefix"])
+    auth("core/auth-header", &["header authorization", "x api key", "authorization header", "bearer token", "api key header", "api key prefix"])
         .status(StatusSet::OneOf(&[400, 422]))
         .facts(&[Fact::Short])
         .none(&["model", "messages"]),

@@ -131,6 +131,12 @@ pub(crate) const ROWS: &[Rule] = &[
             "user_suspended",
             "UserSuspended",
             "account_banned",
+            "user_banned",
+            "account_closed",
+            "account_terminated",
+            "account_deleted",
+            "api_key_deleted",
+            "key_deleted",
             "AccountSuspended",
         ],
     )
@@ -155,6 +161,7 @@ pub(crate) const ROWS: &[Rule] = &[
             "ACCESS_TOKEN_EXPIRED",
             "ACCESS_TOKEN_TYPE_UNSUPPORTED",
             "AuthFailure.*",
+            "signature_invalid",
             "AuthFailure",
             "incorrect_api_key_error",
             "mismatched_organization",
@@ -307,6 +314,7 @@ pub(crate) const ROWS: &[Rule] = &[
             "FUNCTION_PAYLOAD_TOO_LARGE",
             "BadRequest.TooLarge",
             "context_overflow",
+            "context.overflow",
             "prompt_too_long",
             "input_too_long",
             "context_length_exceeded_error",
@@ -423,6 +431,8 @@ pub(crate) const ROWS: &[Rule] = &[
         &[
             "model_not_found",
             "ModelNotFound",
+            "model_forbidden",
+            "model_blocked",
             "ModelNotFoundError",
             "DeploymentNotFound",
             "OperationNotSupported",
@@ -594,6 +604,7 @@ pub(crate) const ROWS: &[Rule] = &[
         EmptyResponse,
         &[
             "MALFORMED_FUNCTION_CALL",
+            "malformed_tool_call",
             "NO_RESPONSE_TEXT",
             "UNEXPECTED_TOOL_CALL",
             "TOO_MANY_TOOL_CALLS",
@@ -612,5 +623,13 @@ pub(crate) const ROWS: &[Rule] = &[
             "LengthFinishReasonError",
         ],
     ),
+    // What came is no empty answer: the server says that it failed.
+    code(
+        "core/code-server-generate",
+        Family::Server,
+        ServerError,
+        &["server_error", "internal_error", "internal_server_error"],
+    )
+    .any(&["failed to generate"]),
     code("core/code-tool-failed", Family::Server, ServerError, &["tool_use_failed", "tool_call_failed"]),
 ];

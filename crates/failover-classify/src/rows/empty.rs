@@ -15,6 +15,8 @@ pub(crate) const ROWS: &[Rule] = &[
         "no error details available",
     ]),
     row("core/empty-words", &[
+        "{received|returned|got|produced|contained|contains} {only|nothing but} {whitespace|white space|blanks|newlines}",
+        "before {returning|producing|emitting|sending|writing} {any |a |}{usable |}{output|text|content|token|tokens}",
         "{completed|finished|ended|stopped} without {valid |any |usable |}{content|output|text|candidates|message}",
         "quick accessor .. {part|candidate|candidates}",
         "no response from .. {stop reason|finish reason}",
@@ -73,7 +75,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "respuesta vacía",
         "resposta vazia",
     ])
-    .none(&[
+    .none(&["turn without content", "message without content", 
         "must not be empty",
         "cannot be empty",
         "can not be empty",

@@ -124,6 +124,7 @@ pub(crate) const ROWS: &[Rule] = &[
         Family::Overloaded,
         Overloaded,
         &[
+            "{server|servis|sunucular|sunucularımız} .. {yoğun|meşgul|aşırı yüklü}",
             "{sunucu|model|sistem} .. {aşırı yüklü|meşgul|yoğun}",
             "{máy chủ|hệ thống|mô hình} .. {quá tải|đang bận}",
             "{server|model|sistem} {sedang |}{sibuk|penuh|kelebihan beban}",
@@ -144,6 +145,7 @@ pub(crate) const ROWS: &[Rule] = &[
         Family::Overflow,
         ContextOverflow,
         &[
+            "{المدخلات|المحادثة|النص|الرسالة} {طويلة|طويل} {جدا|جدًا|جداً}",
             "{bağlam|istem|girdi} .. {çok uzun|sınırını aştı|uzunluğu}",
             "{ngữ cảnh|đầu vào|prompt} .. {quá dài|vượt quá}",
             "{konteks|masukan|prompt} .. {terlalu panjang|melebihi}",
@@ -175,6 +177,8 @@ pub(crate) const ROWS: &[Rule] = &[
         Family::Refusal,
         ContentRefusal,
         &[
+            "{حظر|حجب} {المحتوى|الطلب|الرد}",
+            "{المحتوى|الطلب} {محظور|مخالف}*",
             "{içerik|içeriğiniz} .. {politika|güvenlik} .. {ihlal|engellendi}",
             "nội dung .. {vi phạm|bị chặn}",
             "konten .. {melanggar|diblokir}",
@@ -190,6 +194,11 @@ pub(crate) const ROWS: &[Rule] = &[
         Family::Transport,
         Timeout,
         &[
+            "koneksi {terputus|gagal|ditolak|hilang}",
+            "bağlantı {kesildi|koptu|reddedildi}",
+            "kết nối {bị ngắt|bị từ chối|thất bại}",
+            "połączenie {zostało |}{przerwane|odrzucone|zerwane}",
+            "{انقطع|فشل} الاتصال",
             "zaman aşımı",
             "hết thời gian chờ",
             "waktu {permintaan |}habis",

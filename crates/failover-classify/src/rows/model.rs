@@ -19,6 +19,8 @@ pub(crate) const PARAMETERS: &[&str] = &[
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/model-missing", &[
+        "{plan|tier|subscription|licence|license|package} .. {has no access to|does not have access to|doesn't have access to|lacks access to}",
+        "is not a {supported|known|valid|recognized|recognised|registered} {provider|backend|engine}",
         "{model|models|deployment|engine|requested model|publisher model|foundation model|model id|model name|endpoint model|inference endpoint} .. {not found|does not exist|doesn't exist|not exist|was not found|could not be found|cannot be found|is not found|not available|is unavailable on|is not valid|is invalid|not supported|unsupported|not deployed|is not loaded|not installed|isn't available|isn't supported|no longer available|no longer supported|is not accessible|not accessible|not enabled|is not a valid|not a valid|not recognized|is unknown|not permitted|not allowed|not active|not configured|not registered|not served|not provisioned|not offered|not part of}",
         "{invalid|unknown|unsupported|unavailable|unrecognized|nonexistent|missing|no such|deprecated|retired|undefined} {model|models|model id|model name|model identifier|deployment|engine|modelid|model:|foundation model}",
         "no {such |available |matching |}{model|endpoint|endpoints|deployment|deployments|channel|channels|provider|providers|allowed providers|channels|route|instance of model} {found|available|named|exists|with|for|matching|configured|are available|is available|supports|support|loaded|can serve|serve|serving}",

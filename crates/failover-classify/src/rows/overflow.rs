@@ -96,6 +96,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "'*' too long .. max length 40",
     ]),
     row("core/overflow-tokens", &[
+        "{prompt|input|conversation|history|chat|dialog|dialogue|thread|messages} {holds|has|contains|is|uses|totals|counts|spans} .. tokens .. {ceiling|cap|maximum|limit|most} {is|of}",
         "{prompt|input|request|message|messages|context|total|combined|conversation|query|content} {token count|tokens|token length|token usage|token|number of tokens|tokens count|tokens (} .. {exceed|exceeds|exceeded|over|larger|greater|more than|must be|above|limit|too}",
         "{input|prompt|request} token count",
         "token {count|limit|length|counts|budget} .. {exceed*|exceeds|exceeded|over|surpass*}",
@@ -177,7 +178,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "リクエストサイズ",
         "слишком большой запрос",
     ])
-    .none(&["tokens per {minute|min|day}", "acceleration limit", "rate limit error", "too many requests", "call id", "image exceeds", "image too large", "file size", "tool name", "file content"]),
+    .none(&["tpm", "tpd", "tokens per {minute|min|day}", "tokens per {minute|min|day}", "acceleration limit", "rate limit error", "too many requests", "call id", "image exceeds", "image too large", "file size", "tool name", "file content"]),
     row("core/overflow-400-length", &["too long", "too many tokens", "token limit", "context length", "context window", "context limit", "max tokens limit"])
         .status(StatusSet::OneOf(&[400, 413, 422]))
         .none(&["call id", "name", "tool", "output token", "{max tokens|max completion tokens|max output tokens|max new tokens} value", "valid range of {max tokens|max completion tokens|max output tokens|max new tokens}", "max tokens is too large", "string too long", "rate", "per minute"]),

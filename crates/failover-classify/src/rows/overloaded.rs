@@ -10,6 +10,8 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/overloaded-words", &[
+        "cold {boot|start}: *",
+        "{image|container|weights|checkpoint} {is |being |}{pulling|downloading|loading into}",
         "{model|server|service|system|engine|servers|api|backend|provider|upstream|group|cluster|instance|gateway|deployment|endpoint|we|it|queue|channel|platform} {is|are|is currently|are currently|is temporarily|was|appears|currently|temporarily|has been|may be|might be|may be temporarily|is too|'re currently} .. {overloaded|busy|at capacity|saturated|full|over capacity|overload|overwhelmed|under heavy load|at full capacity|out of capacity|too busy|congested}",
         "{server|servers|service|engine|model|system|api} {overloaded|overload|busy|is busy|too busy}",
         "overloaded .. {try again|retry|later}",

@@ -239,7 +239,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "{log|sign} {back in|in once more|in anew|in afresh}",
         "{ip|address|network|origin|domain|referrer} .. {not on the allow list|not on the allowlist|not allowlisted|not whitelisted|not in the allow list|is not allowed|not permitted|not trusted} .. {key|token|account|project|access|organization}",
     ])
-    .none(&[
+    .none(&["thought signature", "thinking signature", "reasoning signature", 
         "model", "tool call", "unexpected token", "max token*", "stop token*", "token count", "url", "json", "schema", "object key", "conversation", "session key",
         "primary key", "foreign key", "public key", "certificate", "proxy", "parse", "sandbox", "deployment", "tokens", "context",
     ]),

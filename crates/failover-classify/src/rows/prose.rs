@@ -58,6 +58,16 @@ pub(crate) const ROWS: &[Rule] = &[
     )
     .facts(&[Fact::Short, Fact::NoStatus])
     .none(&["{have|has} {0|no} *", "{used|have used} 100*", "100%*", "100 %*", "exceeded", "exceeds", "has been reached", "limit reached"]),
+    // A notice of what is to come: the model answers until then.
+    row(
+        "core/retirement-ahead",
+        &[
+            "{model|models|deployment|endpoint|version|engine} .. {will be|is going to be|are going to be|is scheduled to be|is scheduled for} {retired|deprecated|removed|shut down|sunset|discontinued|turned off|switched off|retirement|deprecation|removal|shutdown}",
+            "{model|models|deployment|endpoint|version|engine} .. will {reach|be at} {its |}{end of life|end of support}",
+        ],
+    )
+    .facts(&[Fact::Short, Fact::NoStatus])
+    .none(&["not found", "does not exist", "not available", "no longer", "error", "failed", "cannot", "not supported", "unavailable"]),
     row(
         "core/compiler",
         &[

@@ -138,6 +138,7 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["insufficient {balance|credit|credits|funds}", "no credits", "payment required", "负载已饱和", "usage credits are required", "response with no choices", "每日", "每天", "今日", "明天", "exceed context limit", "exceeds the context window", "prompt is too long", "maximum context length is"]),
     row("core/rate-concurrency", &[
+        "concurrency of .. {exceeded|reached|is exceeded|used up}",
         "{too many|maximum|max|limit on|limit of|number of|exceeded|reached|high} {concurrent|parallel|simultaneous|in flight} {requests|connections|calls|sessions|request|generations|usage|contexts|streams|jobs|tasks}",
         "{concurrency|concurrent|parallel|parallelism} {limit|limits|quota|request limit|requests limit|usage|requests} {reached|exceeded|hit|exhausted|has been|of|is|for}",
         "{organization|project|account|max organization|user} concurrency",
@@ -292,4 +293,9 @@ pub(crate) const ROWS: &[Rule] = &[
     text("core/rate-429-quota", Family::Rate, RateLimit, &["quota", "limit", "limits", "try again later", "try again in", "retry later"])
         .status(StatusSet::OneOf(&[429]))
         .none(&["check your plan and billing", "billing", "balance", "credit", "credits", "payment", "insufficient quota", "capacity", "overloaded"]),
+    // A request alone over a window's limit comes as one too large, and the code says what it is.
+    Rule::new("core/rate-413", Tier::Message, Family::RateWindow, RateLimit)
+        .codes(&["rate_limit_exceeded"])
+        .status(StatusSet::OneOf(&[413]))
+        .scope(Scope::Request),
 ];

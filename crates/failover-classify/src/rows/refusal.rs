@@ -10,6 +10,7 @@ const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/refusal-filter", &[
+        "{misalignment|alignment|safety|content|usage|acceptable use|moderation} {policy|policies} {blocked|rejected|refused|stopped|denied} {the |this |your |}{request|prompt|response|output|message}",
         "{request|prompt|content|image|input|output|result|generation} {was |is |has been |got |}moderated",
         "safety.{input|output}*",
         "{description|prompt|lyrics|tags|title} {contains|contained|includes|mentions} {an |a |}{artist name|producer name|celebrity|trademark*|real person*|public figure*|copyrighted*}",

@@ -1,8 +1,9 @@
 //! The provider answered badly: a crash, a bad gateway, an answer that is none.
 
 use super::text;
-use crate::rule::{Fact, Family, Rule};
-use failover_types::FailoverReason::{ServerError, Timeout};
+use crate::Tier;
+use crate::rule::{Fact, Family, Rule, StatusSet};
+use failover_types::FailoverReason::{ServerError, Timeout, Unclassified};
 
 const fn row(id: &'static str, any: &'static [&'static str]) -> Rule {
     text(id, Family::Server, ServerError, any)
@@ -124,6 +125,22 @@ pub(crate) const ROWS: &[Rule] = &[
         "serviço indisponível",
     ])
     .none(&["javascript heap", "java heap", "read llm model failed"]),
+    // What an editor says in the languages of its users around whatever it was told; the reason follows, or nothing.
+    Rule::new("core/request-failed-bare", Tier::Message, Family::Server, Unclassified)
+        .any(&[
+            "请求已失败",
+            "請求失敗",
+            "要求が失敗しました",
+            "요청이 실패했습니다",
+            "anfrage ist fehlgeschlagen",
+            "anforderung ist fehlgeschlagen",
+            "{demande|requête} a échoué",
+            "solicitud {falló|ha fallado|no se ha podido}",
+            "{solicitação|pedido} falhou",
+            "запрос не выполнен",
+        ])
+        .facts(&[Fact::Short])
+        .status(StatusSet::OneOf(&[400, 422])),
     row("core/server-not-ready", &["{grpc |}{service|backend|runner|worker|engine} {is |}not ready", "{backend|runner|worker|engine} {did not|failed to} {start|come up|load}"])
         .facts(&[Fact::NoStatus]),
     text("core/server-transient-api-error", Family::Transport, Timeout, &[
@@ -133,5 +150,5 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .codes(&["api_error"])
     .none(&["api error: 5*", "claude"])
-    .status(crate::StatusSet::NoError),
+    .status(StatusSet::NoError),
 ];

@@ -16,6 +16,8 @@ const NOT_LOST: &[&str] = &[
     "oauth",
     "log in",
     "sign in",
+    "cookie",
+    "new token",
     "login",
     "session limit",
     "no session has exceeded",
@@ -36,6 +38,7 @@ const NOT_LOST: &[&str] = &[
 
 pub(crate) const ROWS: &[Rule] = &[
     row("core/session-lost", &[
+        "resp .. not found;",
         "{conversation|session|thread|previous response|response id|chat session|cached content|cachedcontent|assistant thread|context cache|interaction|container|vector store|session id|conversation id|thread id|prompt cache|previous response id|previous interaction|run|conversation state} {not found|was not found|is not found|does not exist|doesn't exist|has expired|expired|no longer exists|is no longer available|no longer available|has been deleted|was deleted|is expired|is invalid|could not be found|cannot be found|not exist|not exists|is gone|has ended|timed out|has timed out|unavailable|is closed|invalid}",
         "{conversation|session|thread|previous response|cached content|cachedcontent|container|interaction} .. {not found|does not exist|doesn't exist|no longer exists|has expired|is expired|could not be found|cannot be found}",
         "no {conversation|session|thread|chat} {found|with|exists|matching|matches}",
@@ -76,6 +79,8 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(NOT_LOST),
     row("core/session-proof", &[
+        "{thought|thinking|reasoning} signature .. {does not|doesn't|did not} match",
+        "{reasoning|thinking|encrypted|state} {blob|block|data|payload|state|trace} .. {could not be|cannot be|can't be|failed to be} {decrypted|decoded|read|opened|verified}",
         "{encrypted content|encrypted reasoning|reasoning content|thinking signature|signature} .. {could not be verified|cannot be verified|could not be decrypted|cannot be decrypted|could not be read|invalid|not valid|verification failed|failed to}",
         "{could not|cannot|can't|couldn't|failed to|unable to|not able to} {decrypt|verify|decode|read|validate} .. {encrypted content|encrypted reasoning|encrypted item|reasoning item|reasoning content|thinking signature|thought signature}",
         "invalid encrypted content",

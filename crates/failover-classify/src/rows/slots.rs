@@ -166,6 +166,11 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["beschreibbar", "connexions simultanées"]),
     text("core/slots-model", Family::Model, ModelNotFound, &[
+        "{unbekanntes|ungültiges|nicht unterstütztes} modell",
+        "{modelo|modello} {desconocid*|sconosciut*}",
+        "{неизвестн*|неподдерживаем*} модел*",
+        "{未知|不明}{的|な|}{模型|モデル}",
+        "{알 수 없는|없는} 모델",
         "modell kann {keine|nicht|kein}*",
         "{no existe|no hay|no se encuentra|no se encontró} .. modelo",
         "{não existe|não há|não foi encontrado} .. modelo",

@@ -53,6 +53,11 @@ pub(crate) const ROWS: &[Rule] = &[
     ])
     .none(&["no matching", "sqlite*"]),
     row("core/transport-timeout", &[
+        "{hostname|host name} {could not be|cannot be|can't be} {found|resolved}",
+        "pool not available",
+        "{stream|body|response|output} stopped {coming|arriving|flowing}",
+        "incompletereaderror",
+        "bytes read on a total of",
         "{request|connection|read|connect|operation|response|call|stream|socket|query|job|task|completion|generation|handshake|server|model|gateway|upstream|it|attempt|fetch|provider|api call|api request|turn|inference|command|idle|headers|body|process|websocket|sse|run|invocation|function} {timed out|timeout|time out|has timed out|timeouts|timed out.|did time out|time limit|start timed out}",
         "timed out {after|while|waiting|during|in|before|on|for|when|trying|reading|connecting|awaiting}",
         "{timeout|time out|timeouts} {after|while|waiting|exceeded|error|occurred|was reached|expired|of|reached|elapsed|awaiting|on|during|reading|has occurred}",

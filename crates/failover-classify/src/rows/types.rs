@@ -1,7 +1,7 @@
 //! Type words of error objects: they say as much as a status does, or less.
 
 use crate::Tier;
-use crate::rule::{Family, Rule};
+use crate::rule::{Fact, Family, Rule, StatusSet};
 use failover_types::FailoverReason::{
     self, Auth, Billing, ContentRefusal, ContextOverflow, EmptyResponse, Format, ModelNotFound, Overloaded,
     RateLimit, ServerError, SessionExpired, Timeout,
@@ -20,6 +20,14 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-rate-limit",
         RateLimit,
         &[
+            "request_limit",
+            "requests_limit",
+            "throttling_exception",
+            "monthly_limit*",
+            "user_rate_limit*",
+            "usage_limit",
+            "flow_control",
+            "flow_limit",
             "rate_exceeded",
             "ConcurrencyLimit",
             "ParallelLimit",
@@ -86,6 +94,21 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-overloaded",
         Overloaded,
         &[
+            "engine_busy",
+            "backend_busy",
+            "upstream_busy",
+            "instance_busy",
+            "service_overloaded",
+            "upstream_overloaded",
+            "cluster_overloaded",
+            "capacity_reached",
+            "no_workers",
+            "worker_unavailable",
+            "gpu_unavailable",
+            "resource_unavailable",
+            "pool_exhausted",
+            "model_not_ready",
+            "model_cold",
             "capacity",
             "at_capacity",
             "insufficient_capacity",
@@ -134,6 +157,16 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-auth",
         Auth,
         &[
+            "authentication_exception",
+            "authorization_exception",
+            "authorization_error",
+            "credentials_validate_failed",
+            "not_authenticated",
+            "bad_token",
+            "auth_failed",
+            "auth_required",
+            "reauth_required",
+            "authentication_required",
             "invalid_client",
             "unauthorized_client",
             "insufficient_scope",
@@ -191,6 +224,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-billing",
         Billing,
         &[
+            "budget_blocked",
+            "budget_exhausted",
+            "budget_limit*",
+            "no_subscription",
             "past_due",
             "balance_exhausted",
             "balance_depleted",
@@ -239,6 +276,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-missing",
         ModelNotFound,
         &[
+            "unsupported_model_error",
+            "model_missing",
+            "deployment_missing",
+            "endpoint_disabled",
+            "feature_not_available",
+            "model_not_loaded",
             "no_such_model",
             "model_does_not_exist",
             "model_not_exist",
@@ -266,6 +309,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-too-large",
         ContextOverflow,
         &[
+            "context_full",
+            "content_too_long",
+            "prompt_exceeded",
+            "input_exceeded",
             "context_too_long",
             "prompt_too_large",
             "input_too_large",
@@ -286,6 +333,9 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-timeout",
         Timeout,
         &[
+            "connection_exception",
+            "api_connection_exception",
+            "api_timeout_exception",
             "read_timeout",
             "connect_timeout",
             "connection_reset",
@@ -324,6 +374,13 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-server",
         ServerError,
         &[
+            "InternalServiceException",
+            "server_unavailable",
+            "model_error",
+            "unknown_error",
+            "service_error",
+            "bad_upstream_response",
+            "invalid_upstream_response",
             "server_failure",
             "backend_error",
             "internal_failure",
@@ -374,6 +431,39 @@ pub(crate) const ROWS: &[Rule] = &[
             "INTERNAL_SERVER_ERROR",
         ],
     ),
+    // A relay's 400 around what only a server says of itself, and nothing else in it.
+    Rule::new("core/type-server-relayed", Tier::Status, Family::TypeWord, ServerError)
+        .codes(&[
+            "bad_gateway",
+            "internal_error",
+            "internal",
+            "internal_server_error",
+            "server_error",
+            "system_error",
+            "engine_error",
+            "service_error",
+            "model_error",
+            "inference_error",
+            "inference_failed",
+            "generation_failed",
+            "unexpected_error",
+            "unknown_error",
+            "bad_upstream_response",
+            "invalid_upstream_response",
+        ])
+        .status(StatusSet::OneOf(&[400, 422]))
+        .facts(&[Fact::Short])
+        .no_codes(&[
+            "invalid_request_error",
+            "invalid_argument",
+            "bad_request",
+            "bad_request_error",
+            "validation_error",
+        ]),
+    // Tokens counted against a window come with the status of one.
+    Rule::new("core/type-tokens-exceeded", Tier::Status, Family::TypeWord, ContextOverflow)
+        .codes(&["tokens_exceeded", "token_exceeded"])
+        .status(StatusSet::OneOf(&[400, 413, 422, 500])),
     weak(
         "core/type-format",
         Format,
@@ -407,6 +497,10 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-refusal",
         ContentRefusal,
         &[
+            "moderation_exception",
+            "moderation_error",
+            "content_filtered_error",
+            "safety_blocked",
             "policy_violation",
             "content_flagged",
             "content_rejected",
@@ -425,6 +519,12 @@ pub(crate) const ROWS: &[Rule] = &[
         "core/type-session",
         SessionExpired,
         &[
+            "thread_missing",
+            "conversation_missing",
+            "response_expired",
+            "previous_response_missing",
+            "state_expired",
+            "chain_broken",
             "conversation_expired",
             "chat_not_found",
             "context_expired",
@@ -440,6 +540,17 @@ pub(crate) const ROWS: &[Rule] = &[
     row(
         "core/type-empty",
         EmptyResponse,
-        &["no_output", "no_choices", "empty_output", "empty_message", "empty_content", "blank_response"],
+        &[
+            "no_output",
+            "no_content",
+            "no_choices",
+            "no_candidates",
+            "no_content_generated",
+            "no_output_generated",
+            "empty_output",
+            "empty_message",
+            "empty_content",
+            "blank_response",
+        ],
     ),
 ];

@@ -39,6 +39,7 @@ pub(crate) const ROWS: &[Rule] = &[
         "already have .. {generations|requests|streams|runs} {running|in progress|active}",
     ]),
     text("core/wordings-billing", Family::Billing, Billing, &[
+        "credits: 0",
         "{spend|spending|cost} ceiling .. {hit|reached|exceeded}",
         "{suspended|blocked|disabled|on hold} .. {nonpayment|non payment|unpaid}",
         "credits {have|has} {run out|expired|been used up|been exhausted}",

@@ -1,6 +1,6 @@
 //! What the operator wrote about models, as far as chains go.
 
-use crate::{Aliases, Capabilities, Fallbacks, Origin, Reference, Selection, SelectionSource, Unresolved};
+use crate::{Aliases, Capabilities, Fallbacks, Reference, Selection, SelectionSource, Unresolved};
 use failover_types::{FailoverReason, ModelRef, ModelSelector};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,10 +164,9 @@ impl ChainConfig {
         }
     }
 
-    /// Where a setting names a model, for explanations.
-    pub(crate) fn written_at(&self, model: &ModelRef, of: &ModelChainConfig) -> Option<Origin> {
-        let named = of.primary.iter().chain(of.fallbacks.references());
-        let mut it = named.filter(|reference| self.read(reference).is_ok_and(|read| read.model == *model));
-        it.next()?.origin.clone()
+    /// The reference by which a setting names a model.
+    pub(crate) fn written<'a>(&self, model: &ModelRef, of: &'a ModelChainConfig) -> Option<&'a Reference> {
+        let mut named = of.primary.iter().chain(of.fallbacks.references());
+        named.find(|reference| self.read(reference).is_ok_and(|read| read.model == *model))
     }
 }

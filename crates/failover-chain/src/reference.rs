@@ -174,7 +174,8 @@ impl Aliases {
         self.providers.insert(fold(name), target);
     }
 
-    /// Reads a reference: an alias first, then `provider/model` split at the first slash.
+    /// Reads a reference: an alias first, with or without a profile behind an `@`, then `provider/model` split at the
+    /// first slash.
     ///
     /// # Errors
     ///
@@ -182,6 +183,13 @@ impl Aliases {
     pub fn read(&self, text: &str) -> Result<ModelSelector, ModelRefError> {
         if let Some(target) = self.models.get(&fold(text)) {
             return Ok(target.clone());
+        }
+        if let Some((name, profile)) = text.trim().split_once('@')
+            && let Some(target) = self.models.get(&fold(name))
+            && let Ok(read @ ModelSelector { profile: Some(_), .. }) =
+                format!("{}@{profile}", target.model).parse::<ModelSelector>()
+        {
+            return Ok(read);
         }
         let Some((provider, model)) = text.trim().split_once('/') else { return text.parse() };
         match self.providers.get(&fold(provider)) {

@@ -158,7 +158,8 @@ impl fmt::Display for Policy {
     }
 }
 
-/// The candidates of a run, in order: never empty, never the same model twice.
+/// The candidates of a run, in order: never empty, and none twice. The same model with another credential that is named
+/// is another candidate; behind one that may use every credential it is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     selection: Selection,
@@ -207,16 +208,27 @@ impl<'a> Builder<'a> {
     }
 
     fn push(&mut self, model: ModelRef, profile: Option<ProfileId>, rule: Rule, origin: Option<Origin>) {
-        if self.candidates.iter().any(|candidate| candidate.model == model) {
+        let covers =
+            |known: &Candidate| known.model == model && (known.profile.is_none() || known.profile == profile);
+        if self.candidates.iter().any(covers) {
             return;
         }
         let capabilities = self.config.capabilities.get(&model).copied().unwrap_or_default();
         self.candidates.push(Candidate { model, profile, rule, origin, capabilities });
     }
 
-    fn requested(&mut self, selection: &Selection, origin: Option<Origin>) {
+    /// The requested model, and where one of `settings` names it. A session that goes on with a fallback keeps to the
+    /// credential that is written with it.
+    fn requested(&mut self, selection: &Selection, settings: &[&ModelChainConfig]) {
         let model = self.config.aliases.normalize(selection.model());
-        self.push(model, selection.profile().cloned(), Rule::Requested, origin);
+        let written = settings.iter().find_map(|of| self.config.written(&model, of));
+        let profile = match (selection.profile(), selection.source()) {
+            (None, SelectionSource::AutoOverride { .. }) => {
+                written.and_then(|reference| self.config.read(reference).ok()?.profile)
+            }
+            (named, _) => named.cloned(),
+        };
+        self.push(model, profile, Rule::Requested, written.and_then(|reference| reference.origin.clone()));
     }
 
     fn references(&mut self, references: &[Reference], rule: Rule) {
@@ -305,9 +317,7 @@ fn allowed<'a>(selection: &'a Selection, config: &'a ChainConfig) -> Allowed<'a>
 /// ```
 pub fn resolve(selection: &Selection, config: &ChainConfig, fallbacks: Option<&FallbacksOverride>) -> Chain {
     let mut chain = Builder::new(config);
-    let written = [&config.agent, &config.defaults];
-    let model = config.aliases.normalize(selection.model());
-    chain.requested(selection, written.into_iter().find_map(|of| config.written_at(&model, of)));
+    chain.requested(selection, &[&config.agent, &config.defaults]);
     if let Some(given) = fallbacks {
         chain.references(&given.list, Rule::Override);
         return chain.finish(selection, Policy::Override);
@@ -344,7 +354,7 @@ pub fn resolve_image(
         return Err(ChainError::NoImageModel);
     }
     let mut chain = Builder::new(config);
-    chain.requested(selection, config.written_at(&config.aliases.normalize(selection.model()), image));
+    chain.requested(selection, &[image]);
     if let Some(given) = fallbacks {
         chain.references(&given.list, Rule::Override);
         return Ok(chain.finish(selection, Policy::Override));

@@ -112,7 +112,12 @@ proptest! {
         for chain in &chains {
             let models = models(chain);
             prop_assert_eq!(models.first(), Some(selection.model()));
-            prop_assert_eq!(models.iter().collect::<BTreeSet<_>>().len(), models.len());
+            for (at, later) in chain.candidates().iter().enumerate() {
+                let covered = chain.candidates().iter().take(at).any(|known| {
+                    known.model == later.model && (known.profile.is_none() || known.profile == later.profile)
+                });
+                prop_assert!(!covered, "{:?} stands in the chain twice", later);
+            }
             for model in models.get(1..).unwrap_or_default() {
                 prop_assert!(written.contains(model), "{} was written by nobody", model);
             }

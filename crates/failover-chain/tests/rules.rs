@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 use failover_chain::{
-    Capabilities, ChainConfig, ChainError, Fallbacks, FallbacksKind, FallbacksOverride, ModelChainConfig,
-    Needs, Origin, Policy, Reference, Rescue, Selection, SelectionSource, Unfit, resolve, resolve_image,
-    resolve_rescue,
+    Capabilities, Chain, ChainConfig, ChainError, Fallbacks, FallbacksKind, FallbacksOverride,
+    ModelChainConfig, Needs, Origin, Policy, Reference, Rescue, Selection, SelectionSource, Unfit, resolve,
+    resolve_image, resolve_rescue,
 };
 use failover_types::{FailoverReason, ModelRef, ModelSelector, ProfileId, ProviderId};
 use std::collections::BTreeSet;
@@ -290,4 +290,50 @@ fn a_heartbeat_model_is_a_selection_of_its_own() {
     config.heartbeat = Some(Reference::new("cheap/M"));
     let selection = config.heartbeat_selection().unwrap().unwrap();
     assert_eq!((selection.model(), selection.source()), (&model("cheap/M"), &SelectionSource::Heartbeat));
+}
+
+// spec: H-2, A-8
+#[test_case("x/y@x:a", &["x/y@x:b", "x/y@x:a", "z/w"], "x/y@x:a x/y@x:b z/w"; "another credential is another candidate")]
+#[test_case("x/y", &["x/y@x:b", "z/w"], "x/y z/w"; "all of them are one")]
+#[test_case("x/y@x:a", &["x/y", "x/y@x:b"], "x/y@x:a x/y"; "all of them behind one")]
+fn no_usable_credential_is_dropped(primary: &str, fallbacks: &[&str], expected: &str) {
+    let mut config = ChainConfig::default();
+    config.defaults = setting(primary, Fallbacks::list(fallbacks.iter().copied()));
+    let chain = resolve(&config.selection().unwrap(), &config, None);
+    assert_eq!(with_profiles(&chain), expected);
+}
+
+fn with_profiles(chain: &Chain) -> String {
+    let named = chain.candidates().iter();
+    named
+        .map(|it| ModelSelector::new(it.model.clone(), it.profile.clone()).to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+// spec: A-8, S-7
+#[test]
+fn a_session_on_a_fallback_keeps_to_its_credential() {
+    let mut config = ChainConfig::default();
+    config.defaults = setting("p/P", Fallbacks::list(["x/y@x:a", "x/y@x:b"]));
+    let selection = Selection::new(model("x/y"), None, auto("p/P"));
+    assert_eq!(with_profiles(&resolve(&selection, &config, None)), "x/y@x:a x/y@x:b p/P");
+    let chosen = Selection::new(model("x/y"), None, SelectionSource::UserOverride);
+    assert_eq!(
+        with_profiles(&resolve(&chosen, &config, None)),
+        "x/y",
+        "a person's choice names no credential"
+    );
+}
+
+// spec: H-6
+#[test_case("fast@b:work", Some("b/n@b:work"); "an alias with a profile")]
+#[test_case(" FAST ", Some("b/n"); "case and space")]
+#[test_case("fast@work", None; "no profile behind it")]
+#[test_case("vertex/x@001", Some("vertex/x@001"); "an at of the model's own")]
+fn references_are_read(text: &str, expected: Option<&str>) {
+    let mut config = ChainConfig::default();
+    config.aliases.model("fast", "b/n".parse().unwrap());
+    let read = config.aliases.read(text).ok().map(|read| read.to_string());
+    assert_eq!(read.as_deref(), expected);
 }

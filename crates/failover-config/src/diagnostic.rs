@@ -18,19 +18,16 @@ pub struct Diagnostic {
     pub path: String,
     /// What is wrong.
     pub message: String,
-    /// What to do, where that can be said.
-    pub hint: Option<String>,
+    /// What to do.
+    pub hint: String,
     /// The bytes at fault.
     pub span: Range<usize>,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
-        if let Some(hint) = &self.hint {
-            write!(f, " ({hint})")?;
-        }
-        Ok(())
+        let Self { file, line, column, message, hint, .. } = self;
+        write!(f, "{file}:{line}:{column}: {message} ({hint})")
     }
 }
 
@@ -57,10 +54,10 @@ impl Diagnostics {
             let snippet = Snippet::source(self.source.as_str())
                 .path(fault.file.as_str())
                 .annotation(AnnotationKind::Primary.span(fault.span.clone()));
-            let mut group: Group<'_> = Level::ERROR.primary_title(fault.message.as_str()).element(snippet);
-            if let Some(hint) = &fault.hint {
-                group = group.element(Level::HELP.message(hint.as_str()));
-            }
+            let group: Group<'_> = Level::ERROR
+                .primary_title(fault.message.as_str())
+                .element(snippet)
+                .element(Level::HELP.message(fault.hint.as_str()));
             text.push_str(&renderer.render(&[group]));
             text.push('\n');
         }

@@ -78,8 +78,8 @@ impl Document {
         &self,
         path: &str,
         at_key: bool,
-        message: String,
-        hint: Option<String>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
     ) -> Diagnostic {
         let mut place = path;
         let position = loop {
@@ -92,7 +92,15 @@ impl Document {
         };
         let span = position.map_or(0..0, |p| if at_key { p.key.clone() } else { p.value.clone() });
         let (line, column) = line_and_column(&self.text, span.start);
-        Diagnostic { file: self.file.clone(), line, column, path: path.to_owned(), message, hint, span }
+        Diagnostic {
+            file: self.file.clone(),
+            line,
+            column,
+            path: path.to_owned(),
+            message: message.into(),
+            hint: hint.into(),
+            span,
+        }
     }
 }
 
@@ -112,7 +120,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn fault(&mut self, path: &str, span: Range<usize>, message: impl Into<String>, hint: Option<&str>) {
+    fn fault(&mut self, path: &str, span: Range<usize>, message: impl Into<String>, hint: &str) {
         let (line, column) = line_and_column(self.text, span.start);
         self.faults.push(Diagnostic {
             file: self.file.to_owned(),
@@ -120,18 +128,28 @@ impl Reader<'_> {
             column,
             path: path.to_owned(),
             message: message.into(),
-            hint: hint.map(str::to_owned),
+            hint: hint.to_owned(),
             span,
         });
     }
 
     fn read(&mut self) -> Option<Value> {
         if self.text.len() > MAX_BYTES {
-            self.fault("", 0..0, format!("the config is larger than {MAX_BYTES} bytes"), None);
+            self.fault(
+                "",
+                0..0,
+                format!("the config is larger than {MAX_BYTES} bytes"),
+                "leave out what it does not need",
+            );
             return None;
         }
         if let Some(at) = too_deep(self.text) {
-            self.fault("", at..at + 1, format!("nested deeper than {MAX_DEPTH} levels"), None);
+            self.fault(
+                "",
+                at..at + 1,
+                format!("nested deeper than {MAX_DEPTH} levels"),
+                "no key stands so deep; look for a bracket that is not closed",
+            );
             return None;
         }
         let options = ParseOptions { allow_missing_commas: false, ..ParseOptions::default() };
@@ -139,12 +157,17 @@ impl Reader<'_> {
             Ok(parsed) => parsed.value,
             Err(error) => {
                 let range = error.range();
-                self.fault("", range.start..range.end, format!("not JSON5: {}", error.kind()), None);
+                self.fault(
+                    "",
+                    range.start..range.end,
+                    format!("not JSON5: {}", error.kind()),
+                    "look here, and at the line before, for a missing or a spare comma, quote or bracket",
+                );
                 return None;
             }
         };
         let Some(root) = parsed else {
-            self.fault("", 0..0, "the config is empty", Some("an empty object is written {}"));
+            self.fault("", 0..0, "the config is empty", "an empty object is written {}");
             return None;
         };
         let range = root.range();
@@ -176,7 +199,7 @@ impl Reader<'_> {
                     let key = property.name.range();
                     if map.contains_key(name) {
                         let message = format!("the key `{name}` stands here a second time");
-                        self.fault(&inner, key.start..key.end, message, Some("keep one of the two"));
+                        self.fault(&inner, key.start..key.end, message, "keep one of the two");
                         continue;
                     }
                     let value = self.value(&inner, &property.value, key.start..key.end);
@@ -199,7 +222,12 @@ impl Reader<'_> {
         };
         read.unwrap_or_else(|| {
             let range = number.range();
-            self.fault(path, range.start..range.end, format!("{text} is not a finite number"), None);
+            self.fault(
+                path,
+                range.start..range.end,
+                format!("{text} is not a finite number"),
+                "write a number in digits",
+            );
             Value::Null
         })
     }

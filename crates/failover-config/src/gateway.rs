@@ -1,7 +1,8 @@
 //! The keys under `gateway`: what `failover serve` listens on, whom it serves, and how.
 
+use crate::Config;
+use crate::meaning::Faults;
 use crate::value::Fallbacks;
-use crate::{Config, Diagnostic, Document};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -183,50 +184,28 @@ impl GatewayToken {
     }
 }
 
-/// Faults of meaning under `gateway`.
-pub(crate) fn meaning(config: &Config, document: &Document) -> Vec<Diagnostic> {
+/// Faults of meaning under `gateway`; `whole` says that nothing had to be taken out of it.
+pub(crate) fn meaning(config: &Config, whole: bool, faults: &mut Faults<'_>) {
     let gateway = &config.gateway;
-    let mut faults = Vec::new();
-    let mut fault = |path: &str, message: String, hint: Option<&str>| {
-        faults.push(document.fault(path, false, message, hint.map(str::to_owned)));
-    };
     match gateway.address() {
         None => {
-            let hint = Some("write it with its port: \"127.0.0.1:8787\"");
-            fault("gateway.listen", "not an address with a port".to_owned(), hint);
+            let hint = "write it with its port: \"127.0.0.1:8787\"";
+            faults.at("gateway.listen", "not an address with a port", hint);
         }
-        Some(address) if !address.ip().is_loopback() && gateway.tokens.is_empty() => {
+        Some(address) if whole && !address.ip().is_loopback() && gateway.tokens.is_empty() => {
             let message = format!("{address} can be reached from other machines, and nobody needs a token");
-            let hint = Some("list a caller in `gateway.tokens`; `failover serve --new-token` makes one");
-            fault("gateway.listen", message, hint);
+            let hint = "list a caller in `gateway.tokens`; `failover serve --new-token` makes one";
+            faults.at("gateway.listen", message, hint);
         }
         Some(_) => {}
     }
-    let lists = [("gateway.tokens", &gateway.tokens), ("gateway.admin.tokens", &gateway.admin.tokens)];
-    for (path, tokens) in lists {
-        for (at, token) in tokens.iter().enumerate() {
-            if token.name.is_empty() {
-                fault(&format!("{path}[{at}]"), "a token without `name`".to_owned(), None);
-            } else if tokens.iter().take(at).any(|other| other.name == token.name) {
-                fault(&format!("{path}[{at}].name"), format!("a second token {:?}", token.name), None);
-            }
-            if token.hash().is_none() {
-                let hint = Some("only the hash belongs here; `failover serve --new-token` prints it");
-                fault(&format!("{path}[{at}].sha256"), "not a SHA-256 in hexadecimal".to_owned(), hint);
-            }
-            for (nth, route) in token.routes.iter().flatten().enumerate() {
-                if route != "default" && !gateway.routes.contains_key(route) {
-                    let message = format!("there is no route {route:?}");
-                    fault(&format!("{path}[{at}].routes[{nth}]"), message, Some("see gateway.routes"));
-                }
-            }
-        }
-    }
+    tokens("gateway.tokens", &gateway.tokens, gateway, whole, faults);
+    tokens("gateway.admin.tokens", &gateway.admin.tokens, gateway, whole, faults);
     for name in gateway.routes.keys() {
         if name.is_empty() || name.contains(char::is_whitespace) || name.contains('/') {
             let message = format!("{name:?} cannot be the name of a route");
-            let hint = Some("a name has neither spaces nor slashes: those mean provider/model");
-            fault(&format!("gateway.routes.{name}"), message, hint);
+            let hint = "a name has neither spaces nor slashes: those mean provider/model";
+            faults.at(&format!("gateway.routes.{name}"), message, hint);
         }
     }
     let origins = gateway.allowed_origins.iter().enumerate();
@@ -234,11 +213,7 @@ pub(crate) fn meaning(config: &Config, document: &Document) -> Vec<Diagnostic> {
         origins.filter(|(_, origin)| !(origin.starts_with("http://") || origin.starts_with("https://")))
     {
         let message = format!("{origin:?} is not an origin");
-        fault(
-            &format!("gateway.allowedOrigins[{at}]"),
-            message,
-            Some("scheme and host: https://app.example"),
-        );
+        faults.at(&format!("gateway.allowedOrigins[{at}]"), message, "scheme and host: https://app.example");
     }
     let limits = &gateway.limits;
     let positive = [
@@ -249,26 +224,42 @@ pub(crate) fn meaning(config: &Config, document: &Document) -> Vec<Diagnostic> {
         ("connections", limits.connections.map(u64::from)),
     ];
     for (name, _) in positive.into_iter().filter(|(_, value)| *value == Some(0)) {
-        fault(
-            &format!("gateway.limits.{name}"),
-            "nothing would get through".to_owned(),
-            Some("leave it out"),
-        );
+        faults.at(&format!("gateway.limits.{name}"), "nothing would get through", "leave it out");
     }
     if limits.header_bytes.is_some_and(|bytes| !(8192..=1_048_576).contains(&bytes)) {
-        let message = "must be between 8192 and 1048576".to_owned();
-        fault("gateway.limits.headerBytes", message, None);
+        let hint = "write a number in between, or leave the key out";
+        faults.at("gateway.limits.headerBytes", "must be between 8192 and 1048576", hint);
     }
     if gateway.keepalive_ms == Some(0) {
-        fault("gateway.keepaliveMs", "must not be 0".to_owned(), Some("leave it out"));
+        faults.at("gateway.keepaliveMs", "must not be 0", "leave it out");
     }
     if let Some(url) = &gateway.telemetry.otlp_endpoint
         && !(url.starts_with("http://") || url.starts_with("https://"))
     {
-        let hint = Some("write it with its scheme: http://127.0.0.1:4318");
-        fault("gateway.telemetry.otlpEndpoint", "not an http or https address".to_owned(), hint);
+        let hint = "write it with its scheme: http://127.0.0.1:4318";
+        faults.at("gateway.telemetry.otlpEndpoint", "not an http or https address", hint);
     }
-    faults
+}
+
+fn tokens(path: &str, tokens: &[GatewayToken], gateway: &Gateway, whole: bool, faults: &mut Faults<'_>) {
+    for (at, token) in tokens.iter().enumerate() {
+        if token.name.is_empty() {
+            faults.at(&format!("{path}[{at}]"), "a token without `name`", "add `name`, who it is");
+        } else if tokens.iter().take(at).any(|other| other.name == token.name) {
+            let message = format!("a second token {:?}", token.name);
+            faults.at(&format!("{path}[{at}].name"), message, "give it another name");
+        }
+        if token.hash().is_none() {
+            let hint = "only the hash belongs here; `failover serve --new-token` prints it";
+            faults.at(&format!("{path}[{at}].sha256"), "not a SHA-256 in hexadecimal", hint);
+        }
+        for (nth, route) in token.routes.iter().flatten().enumerate().filter(|_| whole) {
+            if route != "default" && !gateway.routes.contains_key(route) {
+                let message = format!("there is no route {route:?}");
+                faults.at(&format!("{path}[{at}].routes[{nth}]"), message, "see gateway.routes");
+            }
+        }
+    }
 }
 
 /// Every model that a route names, with its place.

@@ -10,6 +10,7 @@ mod gateway;
 pub mod import;
 mod keys;
 mod load;
+mod meaning;
 mod schema;
 mod value;
 

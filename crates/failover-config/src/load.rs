@@ -1,9 +1,11 @@
 //! From a file to a valid [`Config`].
 
 use crate::schema::unknown_keys;
-use crate::value::{Fallbacks, LITERAL_KEY, ModelChoice};
-use crate::{Config, Diagnostic, Diagnostics, Document, gateway};
+use crate::value::LITERAL_KEY;
+use crate::{Config, Diagnostic, Diagnostics, Document, meaning};
 use serde_json::Value;
+use serde_path_to_error::Segment;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A valid config and the document it came from, which knows where each key stands.
@@ -53,45 +55,125 @@ pub fn load(path: &Path) -> Result<Loaded, LoadError> {
 pub fn load_text(file: &str, text: &str) -> Result<Loaded, Diagnostics> {
     let document = Document::parse(file, text)?;
     if !document.root().is_object() {
-        let hint = Some("write { before it and } behind it".to_owned());
-        let fault = document.fault("", false, "a config is an object".to_owned(), hint);
+        let hint = "write { before it and } behind it";
+        let fault = document.fault("", false, "a config is an object", hint);
         return Err(document.diagnostics(vec![fault]));
     }
     let mut faults = unknown_keys(&document);
-    match serde_path_to_error::deserialize::<_, Config>(document.root()) {
-        Ok(config) => {
-            faults.extend(meaning(&config, &document));
-            if faults.is_empty() {
-                Ok(Loaded { config, document })
-            } else {
-                Err(document.diagnostics(faults))
+    let (config, wrong) = typed(&document);
+    let whole = wrong.is_empty();
+    faults.extend(wrong);
+    if let Some(config) = config {
+        faults.extend(meaning::faults(&config, &document, whole));
+        if faults.is_empty() {
+            return Ok(Loaded { config, document });
+        }
+    }
+    Err(document.diagnostics(faults))
+}
+
+/// Most faults of type that are told at once.
+const MOST_WRONG: usize = 100;
+
+/// The typed config, and every fault of type: where one is found, the value is taken out, and what is left is read again.
+fn typed(document: &Document) -> (Option<Config>, Vec<Diagnostic>) {
+    let mut left = Left { root: document.root().clone(), lists: BTreeMap::new() };
+    let mut faults: Vec<Diagnostic> = Vec::new();
+    while faults.len() < MOST_WRONG {
+        let error = match serde_path_to_error::deserialize::<_, Config>(&left.root) {
+            Ok(config) => return (Some(config), faults),
+            Err(error) => error,
+        };
+        let steps: Vec<Segment> = error.path().iter().cloned().collect();
+        let path = left.path(&steps);
+        let (message, hint) = explain(&path, error.into_inner().to_string(), document);
+        faults.push(document.fault(&path, false, message, hint));
+        if !left.take_out(&steps) {
+            break;
+        }
+    }
+    (None, faults)
+}
+
+/// What is left of a document whose faulty values are taken out.
+struct Left {
+    root: Value,
+    /// Of lists that have lost elements: where those that are left stood, by the list's path.
+    lists: BTreeMap<String, Vec<usize>>,
+}
+
+impl Left {
+    /// Where what the steps lead to stands in the document.
+    fn path(&self, steps: &[Segment]) -> String {
+        let mut path = String::new();
+        for step in steps {
+            match step {
+                Segment::Map { key } if path.is_empty() => path.push_str(key),
+                Segment::Map { key } => path = format!("{path}.{key}"),
+                Segment::Seq { index } => {
+                    let stood = self.lists.get(&path).and_then(|stood| stood.get(*index)).unwrap_or(index);
+                    path = format!("{path}[{stood}]");
+                }
+                Segment::Enum { .. } | Segment::Unknown => {}
             }
         }
-        Err(error) => {
-            let path = error.path().to_string();
-            let message = error.into_inner().to_string();
-            let (message, hint) = explain(&path, message, &document);
-            faults.push(document.fault(&path, false, message, hint));
-            Err(document.diagnostics(faults))
-        }
+        path
+    }
+
+    /// Takes out what the steps lead to, or the nearest that stands around it; `false` where that is everything.
+    fn take_out(&mut self, steps: &[Segment]) -> bool {
+        let Some((last, before)) = steps.split_last() else { return false };
+        let around = before.iter().try_fold(&mut self.root, |at, step| match step {
+            Segment::Map { key } => at.get_mut(key.as_str()),
+            Segment::Seq { index } => at.get_mut(*index),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        });
+        let taken = match (last, around) {
+            (Segment::Map { key }, Some(Value::Object(map))) => map.remove(key).is_some(),
+            (Segment::Seq { index }, Some(Value::Array(list))) if *index < list.len() => {
+                let all = 0..list.len();
+                list.remove(*index);
+                self.lists.entry(self.path(before)).or_insert_with(|| all.collect()).remove(*index);
+                true
+            }
+            _ => false,
+        };
+        taken || self.take_out(before)
     }
 }
 
-/// Adds what to do to errors of types that have a common cause.
-fn explain(path: &str, message: String, document: &Document) -> (String, Option<String>) {
+/// Words an error of type for the config's author, and says what to do.
+fn explain(path: &str, message: String, document: &Document) -> (String, String) {
     if message == LITERAL_KEY {
         let provider = path.split('.').rev().nth(1).unwrap_or("provider");
         let name = provider.to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         let hint = format!(
             "put it into the environment and write \"${{{name}_API_KEY}}\", or store it with `failover auth add`"
         );
-        return (message, Some(hint));
+        return (message, hint);
     }
     let message = in_words_of_json(message);
     let is_id_map = path.starts_with("auth.") || path.starts_with("models.providers");
-    let hint =
-        (is_id_map && document.position(path).is_none()).then(|| "check the ids in this section".to_owned());
+    if is_id_map && document.position(path).is_none() {
+        return (message, "check the ids in this section".to_owned());
+    }
+    if let Some(field) = message.strip_prefix("missing field ") {
+        let hint = format!("add {field}");
+        return (message, hint);
+    }
+    let hint = match message.rsplit_once("expected ") {
+        Some((_, wanted)) => format!("write {wanted} here, or leave the key out"),
+        None => format!("mend it, or leave it out; docs/config.md says what `{}` takes", schema_path(path)),
+    };
     (message, hint)
+}
+
+/// The path as the documents write it: without the places in lists.
+fn schema_path(path: &str) -> String {
+    path.split('[')
+        .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))
+        .collect::<Vec<_>>()
+        .join("[]")
 }
 
 /// Says what was expected as the config's author writes it, not as this program calls it.
@@ -110,132 +192,32 @@ fn in_words_of_json(message: String) -> String {
     format!("{found}, expected {wanted}")
 }
 
-/// Faults of meaning: every one of them, not only the first.
-fn meaning(config: &Config, document: &Document) -> Vec<Diagnostic> {
-    let mut faults = Vec::new();
-    let mut fault = |path: &str, message: String, hint: Option<&str>| {
-        faults.push(document.fault(path, false, message, hint.map(str::to_owned)));
-    };
-    for (id, profile) in &config.auth.profiles {
-        let aliased = profile.provider.as_str() == "openai" && id.provider() == "openai-codex";
-        if id.provider() != profile.provider.as_str() && !aliased {
-            let message = format!("profile {id} says provider {}, and its id another one", profile.provider);
-            fault(&format!("auth.profiles.{id}"), message, Some("a profile id is `provider:name`"));
-        }
-    }
-    for (id, provider) in &config.models.providers {
-        let path = format!("models.providers.{id}");
-        if let Some(url) = &provider.base_url {
-            if !(url.starts_with("http://") || url.starts_with("https://")) {
-                let hint = Some("write it with its scheme: https://…");
-                fault(&format!("{path}.baseUrl"), "not an http or https address".to_owned(), hint);
-            } else if url.split('/').nth(2).is_some_and(|host| host.contains('@')) {
-                let hint = Some("remove it from the address and use `apiKey`");
-                fault(&format!("{path}.baseUrl"), LITERAL_KEY.to_owned(), hint);
-            }
-        }
-        for name in provider.headers.keys() {
-            let secret = ["authorization", "x-api-key", "api-key", "cookie", "x-goog-api-key"];
-            if secret.contains(&name.to_ascii_lowercase().as_str()) {
-                let hint = Some("use `apiKey: \"${NAME}\"`; the adapter sends it in the right header");
-                fault(&format!("{path}.headers.{name}"), LITERAL_KEY.to_owned(), hint);
-            }
-        }
-        for (at, model) in provider.models.iter().enumerate() {
-            if model.id.is_empty() {
-                fault(&format!("{path}.models[{at}]"), "a model without `id`".to_owned(), None);
-            }
-        }
-    }
-    if let Some(preset) =
-        config.auth.cooldowns.preset.as_deref().filter(|p| !["default", "classic"].contains(p))
-    {
-        let message = format!("no cooldown preset is called {preset:?}");
-        fault("auth.cooldowns.preset", message, Some("`default` or `classic`"));
-    }
-    if config.auth.cooldowns.ladder_ms.as_ref().is_some_and(Vec::is_empty) {
-        fault("auth.cooldowns.ladderMs", "a ladder needs at least one step".to_owned(), None);
-    }
-    for (at, agent) in config.agents.list.iter().enumerate() {
-        if agent.id.is_empty() {
-            fault(&format!("agents.list[{at}]"), "an agent without `id`".to_owned(), None);
-        } else if config.agents.list.iter().take(at).any(|other| other.id == agent.id) {
-            fault(&format!("agents.list[{at}].id"), format!("a second agent {:?}", agent.id), None);
-        }
-    }
-    faults.extend(gateway::meaning(config, document));
-    let mut fault = |path: &str, message: String, hint: Option<&str>| {
-        faults.push(document.fault(path, false, message, hint.map(str::to_owned)));
-    };
-    for (path, text) in references(config) {
-        if let Some(message) = unresolvable(config, text) {
-            fault(&path, message, Some("write `provider/model`, or an alias from agents.defaults.models"));
-        }
-    }
-    faults
-}
-
-/// Every place where a model is named.
-fn references(config: &Config) -> Vec<(String, &str)> {
-    fn fallbacks<'a>(path: &str, list: &'a Fallbacks, out: &mut Vec<(String, &'a str)>) {
-        if let Fallbacks::List(names) = list {
-            out.extend(names.iter().enumerate().map(|(at, name)| (format!("{path}[{at}]"), name.as_str())));
-        }
-    }
-    fn choice<'a>(path: &str, choice: Option<&'a ModelChoice>, out: &mut Vec<(String, &'a str)>) {
-        let Some(choice) = choice else { return };
-        if let Some(primary) = &choice.primary {
-            let place = if choice.plain { path.to_owned() } else { format!("{path}.primary") };
-            out.push((place, primary));
-        }
-        fallbacks(&format!("{path}.fallbacks"), &choice.fallbacks, out);
-    }
-    let mut out = Vec::new();
-    let defaults = &config.agents.defaults;
-    choice("agents.defaults.model", defaults.model.as_ref(), &mut out);
-    choice("agents.defaults.imageModel", defaults.image_model.as_ref(), &mut out);
-    fallbacks("agents.defaults.onContextOverflow", &defaults.on_context_overflow, &mut out);
-    fallbacks("agents.defaults.onContentRefusal", &defaults.on_content_refusal, &mut out);
-    for (at, agent) in config.agents.list.iter().enumerate() {
-        let path = format!("agents.list[{at}]");
-        choice(&format!("{path}.model"), agent.model.as_ref(), &mut out);
-        choice(&format!("{path}.imageModel"), agent.image_model.as_ref(), &mut out);
-        fallbacks(&format!("{path}.onContextOverflow"), &agent.on_context_overflow, &mut out);
-        fallbacks(&format!("{path}.onContentRefusal"), &agent.on_content_refusal, &mut out);
-    }
-    out.extend(gateway::references(&config.gateway));
-    out
-}
-
-/// Why `text` names no model, if it names none.
-fn unresolvable(config: &Config, text: &str) -> Option<String> {
-    let aliased = config
-        .agents
-        .defaults
-        .models
-        .values()
-        .any(|entry| entry.alias.as_deref().is_some_and(|alias| alias.eq_ignore_ascii_case(text.trim())));
-    if aliased {
-        return None;
-    }
-    text.parse::<failover_types::ModelRef>().err().map(|error| error.to_string())
-}
-
 impl Loaded {
     /// The config as it is in force, as JSON. It holds references to keys, never keys.
     pub fn effective(&self) -> Value {
         serde_json::to_value(&self.config).unwrap_or(Value::Null)
     }
 
-    /// A fault that shows only when the config is put to work, at the value of `path`.
-    pub fn fault(&self, path: &str, message: impl Into<String>) -> Diagnostics {
-        self.document.diagnostics(vec![self.document.fault(path, false, message.into(), None)])
+    /// A fault that shows only when the config is put to work, at the value of `path`, and what to do about it.
+    pub fn fault(&self, path: &str, message: impl Into<String>, hint: impl Into<String>) -> Diagnostic {
+        self.document.fault(path, false, message, hint)
+    }
+
+    /// Faults with the lines that they stand in.
+    pub fn diagnostics(&self, faults: Vec<Diagnostic>) -> Diagnostics {
+        self.document.diagnostics(faults)
+    }
+
+    /// Every place where the config names a model, and what is written there.
+    pub fn model_references(&self) -> Vec<(String, &str)> {
+        meaning::references(&self.config)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Fallbacks;
     use test_case::test_case;
 
     const GOOD: &str = r"{
@@ -300,15 +282,21 @@ mod tests {
     #[test_case("{models: {providers: {a: {baseUrl: 'localhost:1'}}}}", 1, 36, "http", "https://")]
     #[test_case("{agents: {defaults: {model: 'gpt-5'}}}", 1, 29, "provider/model", "alias")]
     #[test_case("{auth: {profiles: {'a:x': {provider: 'b'}}}}", 1, 27, "another one", "provider:name")]
-    #[test_case("{agents: {defaults: {limits: {runMs: 'soon'}}}}", 1, 38, "expected a whole number", "")]
-    #[test_case("{agents: 'x'}", 1, 10, "expected an object", "")]
-    #[test_case("{models: {providers: 3}}", 1, 22, "expected an object", "")]
+    #[test_case(
+        "{agents: {defaults: {limits: {runMs: 'soon'}}}}",
+        1,
+        38,
+        "expected a whole number",
+        "write a whole number"
+    )]
+    #[test_case("{agents: 'x'}", 1, 10, "expected an object", "write an object")]
+    #[test_case("{models: {providers: 3}}", 1, 22, "expected an object", "write an object")]
     fn faults_have_place_and_hint(text: &str, line: usize, column: usize, message: &str, hint: &str) {
         let faults = load_text("x.json5", text).unwrap_err().faults;
         let fault = &faults[0];
         assert_eq!(faults.len(), 1, "{faults:?}");
         assert!(fault.message.contains(message), "{fault:?}");
-        assert!(fault.hint.clone().unwrap_or_default().contains(hint), "{fault:?}");
+        assert!(fault.hint.contains(hint) && !fault.hint.is_empty(), "{fault:?}");
         assert_eq!((fault.line, fault.column), (line, column), "{fault:?}");
     }
 
@@ -331,7 +319,10 @@ mod tests {
     fn a_config_that_is_no_object_is_refused(text: &str, line: usize) {
         let faults = load_text("x.json5", text).unwrap_err().faults;
         let [fault] = faults.as_slice() else { panic!("{faults:?}") };
-        assert!(fault.line == line && fault.message.contains("object") && fault.hint.is_some(), "{fault:?}");
+        assert!(
+            fault.line == line && fault.message.contains("object") && !fault.hint.is_empty(),
+            "{fault:?}"
+        );
     }
 
     #[test]
@@ -342,5 +333,67 @@ mod tests {
         let shown = faults.render(false);
         assert!(shown.contains("my.json5:2:3") && shown.contains("my.json5:3:32"), "{shown}");
         assert!(shown.contains("agnets: {}"), "{shown}");
+    }
+    // spec: U-3
+    #[test]
+    fn faults_of_type_come_all_at_once_and_do_not_hide_others() {
+        let text = "{
+  auth: {
+    profiles: { 'a:x': {}, 'b:y': { provider: 'b', mode: 'tokn' } },
+    order: { a: ['nonsense', 'a:x',
+      'more'] },
+    cooldowns: { billingMaxHours: 'one', preset: 'zen' },
+  },
+  agents: { defaults: { limits: { runMs: -1 }, model: { fallbacks: ['a/m', 7] } }, list: 'x' },
+  models: { providers: { a: { selfBalancing: 'no', baseUrl: 'x' } } },
+  gateway: { listen: 8787 },
+}";
+        let faults = load_text("x.json5", text).unwrap_err().faults;
+        let lines: Vec<usize> = faults.iter().map(|fault| fault.line).collect();
+        assert_eq!(lines, [3, 3, 4, 5, 6, 6, 8, 8, 8, 9, 9, 10], "{faults:#?}");
+        assert!(faults.iter().all(|fault| !fault.hint.is_empty()), "{faults:#?}");
+    }
+
+    // spec: H-6
+    #[test_case("{'a/m': {alias: 'fast'}, 'b/n': {alias: ' FAST'}}", "stands for a/m already"; "twice")]
+    #[test_case("{'a/m': {alias: 'b/n'}}", "reads like provider/model"; "a slash")]
+    #[test_case("{'a/m': {alias: 'fast@a:x'}}", "with a profile"; "an at")]
+    #[test_case("{'a/m': {alias: ' '}}", "without a name"; "blank")]
+    #[test_case("{'gpt-5': {alias: 'fast'}}", "provider/model"; "of no model")]
+    fn an_alias_means_one_thing(models: &str, message: &str) {
+        let text = format!("{{agents: {{defaults: {{\nmodels: {models}}}}}}}");
+        let faults = load_text("x.json5", &text).unwrap_err().faults;
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        assert!(fault.message.contains(message) && fault.line == 2 && !fault.hint.is_empty(), "{fault:?}");
+    }
+
+    // spec: H-6, A-4
+    #[test_case("agents: {defaults: {\nmodel: {primary: 'x/y', fallbacks: ['x/y@other:p']}}}"; "in a fallback")]
+    #[test_case("agents: {defaults: {model: 'x/y', \nmodels: {'x/y': {alias: 'f'}}, imageModel: 'f@other:p'}}"; "behind an alias")]
+    #[test_case("gateway: {routes: {\nr: {chain: ['x/y@other:p']}}}"; "in a route")]
+    #[test_case("auth: {\norder: {x: ['x:a', 'other:p']}}"; "in an order")]
+    fn a_profile_of_another_provider_is_refused(text: &str) {
+        let faults = load_text("x.json5", &format!("{{{text}}}")).unwrap_err().faults;
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        assert!(fault.message.contains("other:p does not belong to provider x"), "{fault:?}");
+        assert_eq!(fault.line, 2, "{fault:?}");
+    }
+
+    // spec: A-9
+    #[test]
+    fn a_subscription_serves_the_models_of_its_vendor() {
+        let text = "{auth: {profiles: {'openai-codex:me': {provider: 'openai', mode: 'oauth'}}, order: {openai: ['openai-codex:me']}},
+            agents: {defaults: {model: 'openai/gpt-5@openai-codex:me'}}}";
+        load_text("x", text).unwrap();
+    }
+
+    // spec: H-8
+    #[test_case("agents: {defaults: {\nimageModel: {}}}"; "of the defaults")]
+    #[test_case("agents: {list: [{id: 'a',\nimageModel: {fallbacks: []}}]}"; "of an agent")]
+    fn an_image_model_that_names_none_is_refused(text: &str) {
+        let faults = load_text("x.json5", &format!("{{{text}}}")).unwrap_err().faults;
+        let [fault] = faults.as_slice() else { panic!("{faults:?}") };
+        assert!(fault.message.contains("names no model") && fault.hint.contains("primary"), "{fault:?}");
+        assert_eq!(fault.line, 2);
     }
 }

@@ -72,7 +72,13 @@ fn walk(document: &Document, value: &Value, schema: &Value, path: &str, faults: 
                     }
                     (None, None, Some(known)) => {
                         let nearest = nearest(key, known.keys().map(String::as_str));
-                        let hint = nearest.map(|name| format!("did you mean `{name}`?"));
+                        let hint = match nearest {
+                            Some(name) => format!("did you mean `{name}`?"),
+                            None => {
+                                let known: Vec<&str> = known.keys().map(String::as_str).collect();
+                                format!("known here are: {}", known.join(", "))
+                            }
+                        };
                         faults.push(document.fault(&inner, true, format!("unknown key `{key}`"), hint));
                     }
                     (None, None, None) => {}

@@ -228,9 +228,10 @@ impl Plan {
         if self.special == Some(remedy) && self.at + 1 < self.walk.len() {
             return self.give_up();
         }
-        let seen = |model| self.walk.iter().take(self.at + 1).any(|known| known.model == model);
-        let fresh: Vec<Candidate> =
-            special.iter().filter(|candidate| !seen(candidate.model.clone())).cloned().collect();
+        let seen = |candidate: &&Candidate| {
+            self.walk.iter().take(self.at + 1).any(|known| known.model == candidate.model)
+        };
+        let fresh: Vec<Candidate> = special.iter().filter(|candidate| !seen(candidate)).cloned().collect();
         if fresh.is_empty() || self.special_used.contains(&remedy) {
             return self.end(Ending::Returned);
         }
@@ -239,7 +240,7 @@ impl Plan {
         self.ahead = None;
         self.walk.truncate(self.at + 1);
         for candidate in fresh {
-            if self.walk.iter().all(|known| known.model != candidate.model) {
+            if !self.walk.iter().any(|known| known.covers(&candidate)) {
                 self.walk.push(candidate);
             }
         }
@@ -271,10 +272,20 @@ impl Plan {
         if committed && !self.spec.replay_safe {
             return self.end(Ending::Committed);
         }
-        match self.walk.iter().position(|candidate| candidate.model == to.model) {
+        let wanted = self.walk.iter().position(|candidate| candidate.model == to.model);
+        // The same model with the credential that was chosen, where the chain has it so.
+        let later = |exact: bool| {
+            let mut rest = self.walk.iter().enumerate().skip(self.at + 1);
+            let same = |it: &Candidate| it.model == to.model && (!exact || it.profile == to.profile);
+            rest.find(|(_, candidate)| same(candidate)).map(|(index, _)| index)
+        };
+        match later(true).or_else(|| later(false)).or(wanted) {
             None => self.end(Ending::SwitchTo(to)),
             Some(index) if index <= self.at => self.give_up(),
             Some(index) => {
+                if let (Some(candidate), Some(profile)) = (self.walk.get_mut(index), &to.profile) {
+                    candidate.profile = Some(profile.clone());
+                }
                 self.decide(
                     DecisionKind::CandidateFailed,
                     None,

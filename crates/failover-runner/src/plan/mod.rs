@@ -113,21 +113,20 @@ pub struct Plan {
 /// Chains up to this length are compared pair by pair, longer ones by their hashes.
 const SHORT: usize = 16;
 
-/// Keeps the first of each model.
+/// Keeps the first of each. The same model with another credential that is named is another candidate.
 fn drop_repeated(walk: &mut Vec<Candidate>) {
     if walk.len() > SHORT {
         let mut seen = HashSet::with_capacity(walk.len());
-        let fresh: Vec<bool> = walk.iter().map(|candidate| seen.insert(&candidate.model)).collect();
-        if fresh.iter().all(|fresh| *fresh) {
-            return;
-        }
-        let mut fresh = fresh.into_iter();
-        walk.retain(|_| fresh.next().unwrap_or(true));
+        let mut is_fresh = |candidate: &Candidate| {
+            let (model, profile) = (candidate.model.clone(), candidate.profile.clone());
+            !seen.contains(&(model.clone(), None)) && seen.insert((model, profile))
+        };
+        walk.retain(&mut is_fresh);
         return;
     }
     let mut at = 1;
     while let Some((known, [candidate, ..])) = walk.split_at_checked(at) {
-        if known.iter().any(|known| known.model == candidate.model) {
+        if known.iter().any(|known| known.covers(candidate)) {
             walk.remove(at);
         } else {
             at += 1;

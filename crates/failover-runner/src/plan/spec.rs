@@ -29,6 +29,18 @@ impl Candidate {
         self.capabilities = capabilities;
         self
     }
+
+    /// Names the credential: this one and no other.
+    #[must_use]
+    pub fn with_profile(mut self, profile: ProfileId) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
+    /// Whether whoever tries this one has tried `other`.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        self.model == other.model && (self.profile.is_none() || self.profile == other.profile)
+    }
 }
 
 impl From<&failover_chain::Candidate> for Candidate {

@@ -143,6 +143,33 @@ impl ChainConfig {
         Ok(Selection::new(selector.model, selector.profile, SelectionSource::ConfiguredDefault))
     }
 
+    /// The selection of a turn with images, where it is another than `selected`: the image model, where one is
+    /// configured, nobody chose a model for the turn or its session, and the selected one is not known to read images.
+    ///
+    /// # Errors
+    ///
+    /// [`ChainError::Unresolved`] where the image model names none.
+    pub fn image_selection_for(&self, selected: &Selection) -> Result<Option<Selection>, ChainError> {
+        let chosen = match selected.source() {
+            SelectionSource::UserOverride
+            | SelectionSource::LegacyOverride
+            | SelectionSource::Cron { .. }
+            | SelectionSource::Heartbeat
+            | SelectionSource::OneOff => true,
+            SelectionSource::ConfiguredDefault
+            | SelectionSource::AgentPrimary
+            | SelectionSource::AutoOverride { .. } => false,
+        };
+        let known = self.capabilities.get(&self.aliases.normalize(selected.model()));
+        if chosen || known.is_some_and(|known| known.images == Some(true)) {
+            return Ok(None);
+        }
+        match self.image_selection() {
+            Err(ChainError::NoImageModel) => Ok(None),
+            image => image.map(Some),
+        }
+    }
+
     /// Whether people may select this model.
     pub fn may_select(&self, model: &ModelRef) -> bool {
         self.allowed.as_ref().is_none_or(|allowed| allowed.contains(model))

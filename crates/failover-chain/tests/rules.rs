@@ -337,3 +337,29 @@ fn references_are_read(text: &str, expected: Option<&str>) {
     let read = config.aliases.read(text).ok().map(|read| read.to_string());
     assert_eq!(read.as_deref(), expected);
 }
+
+// spec: H-8
+#[test]
+fn a_turn_with_images_goes_to_the_image_model_unless_somebody_chose() {
+    let mut config = config();
+    config.image = setting("i/I", Fallbacks::list(["j/J"]));
+    let asked = |config: &ChainConfig, requested: &str, source| {
+        let selected = Selection::new(model(requested), None, source);
+        config.image_selection_for(&selected).unwrap().map(|selection| selection.model().to_string())
+    };
+    let image = Some("i/I".to_owned());
+    assert_eq!(asked(&config, "p/P", SelectionSource::ConfiguredDefault), image);
+    assert_eq!(asked(&config, "p/P", SelectionSource::AgentPrimary), image);
+    assert_eq!(asked(&config, "a/A", auto("p/P")), image);
+    for chosen in
+        [SelectionSource::UserOverride, SelectionSource::OneOff, SelectionSource::Heartbeat, cron(None)]
+    {
+        assert_eq!(asked(&config, "p/P", chosen), None);
+    }
+    let mut known = Capabilities::default();
+    known.images = Some(true);
+    config.capabilities.insert(model("p/P"), known);
+    assert_eq!(asked(&config, "p/P", SelectionSource::ConfiguredDefault), None, "it reads images itself");
+    config.image = ModelChainConfig::default();
+    assert_eq!(asked(&config, "a/A", auto("p/P")), None, "there is no other");
+}

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::home;
 use clap::{Args, Subcommand};
-use failover::config::{Diagnostic, LoadError, Loaded};
+use failover::config::{Diagnostic, LoadError};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ enum ConfigCommand {
         /// With every default filled in that the config leaves open.
         #[arg(long)]
         effective: bool,
+        /// On one line, for machines.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -62,14 +65,14 @@ pub(crate) fn run(args: &ConfigArgs, out: &mut dyn Write) -> Result<Exit, Failur
                 return check_json(&path, out);
             }
             let loaded = home::load_config(&path)?;
-            settings(&loaded).map_err(|error| Failure::new(Exit::Config, crate::exit::chain(&error)))?;
+            failover::check(&loaded).map_err(|faults| home::faulty(&faults))?;
             writeln!(out, "{} is valid", path.display())?;
         }
         ConfigCommand::Schema => {
             serde_json::to_writer_pretty(&mut *out, failover::config::json_schema())?;
             writeln!(out)?;
         }
-        ConfigCommand::Show { file, effective } => {
+        ConfigCommand::Show { file, effective, json } => {
             let loaded = home::load_config(&file.path()?)?;
             let mut shown = loaded.effective();
             if *effective {
@@ -80,30 +83,29 @@ pub(crate) fn run(args: &ConfigArgs, out: &mut dyn Write) -> Result<Exit, Failur
                     map.insert("runner".to_owned(), serde_json::to_value(&*policy)?);
                 }
             }
-            serde_json::to_writer_pretty(&mut *out, &shown)?;
+            if *json {
+                serde_json::to_writer(&mut *out, &shown)?;
+            } else {
+                serde_json::to_writer_pretty(&mut *out, &shown)?;
+            }
             writeln!(out)?;
         }
     }
     Ok(Exit::Ok)
 }
 
-/// What only putting the config to work finds.
-fn settings(loaded: &Loaded) -> Result<(), failover::SettingsError> {
-    failover::run_policy(&loaded.config)?;
-    failover::cooldown_policy(&loaded.config)?;
-    failover::classifier(loaded).map(drop)
-}
-
 fn check_json(path: &Path, out: &mut dyn Write) -> Result<Exit, Failure> {
     let file = path.display().to_string();
     let faults: Vec<Value> = match failover::config::load(path) {
-        Ok(loaded) => settings(&loaded)
-            .err()
-            .map(|error| json!({ "file": file, "message": crate::exit::chain(&error) }))
-            .into_iter()
-            .collect(),
+        Ok(loaded) => {
+            let found = failover::check(&loaded).err();
+            found.iter().flat_map(|found| &found.faults).map(fault_json).collect()
+        }
         Err(LoadError::Invalid(found)) => found.faults.iter().map(fault_json).collect(),
-        Err(error) => vec![json!({ "file": file, "message": crate::exit::chain(&error) })],
+        Err(error) => {
+            let hint = home::unread(&error);
+            vec![json!({ "file": file, "message": crate::exit::chain(&error), "hint": hint })]
+        }
     };
     let ok = faults.is_empty();
     serde_json::to_writer(&mut *out, &json!({ "ok": ok, "file": file, "faults": faults }))?;

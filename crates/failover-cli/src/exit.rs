@@ -105,6 +105,17 @@ pub(crate) fn unknown(unknown: &failover::UnknownName) -> Failure {
     Failure::new(Exit::Usage, unknown.to_string()).hint(unknown.hint())
 }
 
+/// The model that is meant on the command line: an alias of the config, or `provider/model`, either with `@profile`.
+pub(crate) fn model(
+    chain: &failover::chain::ChainConfig,
+    written: &str,
+) -> Result<failover::types::ModelSelector, Failure> {
+    chain.aliases.read(written).map_err(|error| {
+        let hint = "write provider/model, provider/model@provider:profile, or an alias of the config";
+        Failure::new(Exit::Usage, error.to_string()).hint(hint)
+    })
+}
+
 /// An error with its causes, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

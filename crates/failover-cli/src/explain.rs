@@ -6,10 +6,10 @@ use crate::{status, time};
 use anstyle::Style;
 use clap::Args;
 use failover::chain::{Candidate, Origin};
-use failover::provider::ChatRequest;
+use failover::provider::{ChatRequest, Image, ImageSource, Part};
 use failover::runner::plan::{Slot, Standing};
 use failover::runner::{Explained, Fate};
-use failover::types::{ModelSelector, SessionId, Timestamp};
+use failover::types::{SessionId, Timestamp};
 use failover::{Turn, TurnExplanation};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -29,9 +29,12 @@ pub(crate) struct ExplainArgs {
     /// The session that the turn would belong to.
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// A model for the turn only.
+    /// A model for the turn only: provider/model, or provider/model@provider:profile, or an alias.
     #[arg(long, value_name = "P/M[@PROFILE]")]
-    model: Option<ModelSelector>,
+    model: Option<String>,
+    /// The turn has an image: the image model counts, where one is configured.
+    #[arg(long)]
+    image: bool,
     /// One JSON object for machines.
     #[arg(long)]
     json: bool,
@@ -42,7 +45,12 @@ pub(crate) async fn run(args: &ExplainArgs, out: &mut (impl Write + Send)) -> Re
     let engine = status::engine(args.config.as_deref()).await?;
     let mut turn = Turn::new(ChatRequest::prompt(""));
     turn.session.clone_from(&args.session);
-    turn.model.clone_from(&args.model);
+    let written = args.model.as_deref();
+    turn.model = written.map(|written| crate::exit::model(engine.chain_config(), written)).transpose()?;
+    if let Some(message) = turn.request.messages.first_mut().filter(|_| args.image) {
+        // Nobody is asked, so any will do.
+        message.parts.push(Part::Image(Image::new(ImageSource::Url(String::new()))));
+    }
     let explained = engine.explain(&turn).await;
     let explained = explained.map_err(|error| Failure::new(Exit::Config, chain(&error)))?;
     // The setting that applies belongs to the config; a strict turn does not meet it.

@@ -1,7 +1,7 @@
 //! The state directory, the config file, and the store in the one that the other names.
 
 use crate::exit::{Exit, Failure, chain};
-use failover::config::{LoadError, Loaded};
+use failover::config::{Diagnostics, LoadError, Loaded};
 use failover::runner::SystemClock;
 use failover::store::{KeyValue, MemoryStore, StoreError};
 use failover::store_sled::SharedStore;
@@ -67,10 +67,15 @@ pub(crate) fn load_config(path: &Path) -> Result<Loaded, Failure> {
     let LoadError::Invalid(faults) = error else {
         return Err(Failure::new(Exit::Config, chain(&error)).hint(unread(&error)));
     };
+    Err(faulty(&faults))
+}
+
+/// Faults of a config, with the lines that they stand in.
+pub(crate) fn faulty(faults: &Diagnostics) -> Failure {
     let color = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let count = faults.faults.len();
     let s = if count == 1 { "" } else { "s" };
-    Err(Failure::new(Exit::Config, format!("{}{count} fault{s} in the config", faults.render(color))))
+    Failure::new(Exit::Config, format!("{}{count} fault{s} in the config", faults.render(color)))
 }
 
 /// The config; an empty one where none was named and there is none.
@@ -86,7 +91,7 @@ pub(crate) fn empty_config() -> Result<Loaded, Failure> {
 }
 
 /// What to do about a config that cannot be read.
-fn unread(error: &LoadError) -> &'static str {
+pub(crate) fn unread(error: &LoadError) -> &'static str {
     if let LoadError::Read { source, .. } = error
         && source.kind() == std::io::ErrorKind::PermissionDenied
     {

@@ -72,10 +72,18 @@ enum Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Clap tells help and version from mistakes; a reader that went away is no mistake.
+        // Clap tells help and version from mistakes; a reader that went away is no mistake.
+        Err(error) if !error.use_stderr() => {
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { 0 });
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            if wants_json() {
+                report(&usage(&error));
+            } else {
+                let _ = error.print();
+            }
+            return ExitCode::from(Exit::Usage.code());
         }
     };
     let mut out = anstream::stdout();
@@ -89,13 +97,27 @@ fn main() -> ExitCode {
     })
 }
 
+/// Whether the command line asks for JSON, right or wrong as it may be.
+fn wants_json() -> bool {
+    std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
+/// A command line that is not understood: its first paragraph says why, the others what to write.
+fn usage(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let (why, rest) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
+    let failure = Failure::new(Exit::Usage, why.trim_start_matches("error: ").trim());
+    let hint: Vec<&str> = rest.split_whitespace().collect();
+    if hint.is_empty() { failure } else { failure.hint(hint.join(" ")) }
+}
+
 /// One clear message, and what to do; an object on one line for those who asked for `--json`.
 fn report(failure: &Failure) {
     if failure.message.is_empty() {
         return;
     }
     let mut err = anstream::stderr();
-    if std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json") {
+    if wants_json() {
         let error = anstream::adapter::strip_str(&failure.message).to_string();
         let told = serde_json::json!({ "error": error, "hint": failure.hint, "exit": failure.exit.code() });
         let _ = writeln!(err, "{told}");

@@ -8,7 +8,7 @@ use clap::Args;
 use failover::provider::{AttemptFailure, ChatRequest, Reply, ReplyEvent, Usage};
 use failover::runner::plan::{Visit, What};
 use failover::runner::{Answer, RunError, SystemClock};
-use failover::types::{Clock, ModelSelector, SessionId};
+use failover::types::{AgentId, Clock, SessionId};
 use failover::{Engine, EngineError, Setup, Turn};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -33,9 +33,9 @@ pub(crate) struct RunArgs {
     /// The session: a fallback stays with it until the first choice is well again.
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// A model for this call only, strictly: provider/model, or provider/model@provider:profile.
+    /// A model for this call only, strictly: provider/model, or provider/model@provider:profile, or an alias.
     #[arg(long, value_name = "P/M[@PROFILE]")]
-    model: Option<ModelSelector>,
+    model: Option<String>,
     /// One JSON object for machines, when all is done.
     #[arg(long)]
     json: bool,
@@ -63,12 +63,24 @@ pub(crate) async fn run(
         "-" => String::from_utf8_lossy(&crate::input::stdin()?).into_owned(),
         prompt => prompt.to_owned(),
     };
+    if prompt.trim().is_empty() {
+        let failure = Failure::new(Exit::Usage, "the prompt is empty");
+        return Err(failure.hint("write what to ask; `-` reads it from standard input"));
+    }
+    let model = match &args.model {
+        Some(written) => {
+            let chain = failover::chain_config(&loaded, &AgentId::main());
+            let chain = chain.map_err(|error| Failure::new(Exit::Config, crate::exit::chain(&error)))?;
+            Some(crate::exit::model(&chain, written)?)
+        }
+        None => None,
+    };
     let (store, warning) = home::open_or_memory().await;
     let form = if args.json || args.quiet { Form::Kept } else { Form::Lines };
     let show = Arc::new(Show::new(form, anstream::stderr()));
     let observer = Arc::new(Journal::new(&home::directory()?, Some(Arc::clone(&show) as _)));
     let mut builder = Engine::builder(loaded).store(store).observer(observer);
-    if let Some(asked) = &args.model {
+    if let Some(asked) = &model {
         builder = builder.provider(asked.model.provider().clone());
     }
     let built = builder.build().await;
@@ -78,7 +90,7 @@ pub(crate) async fn run(
     }
     let mut turn = Turn::new(ChatRequest::prompt(prompt).with_stream(true));
     turn.session.clone_from(&args.session);
-    turn.model.clone_from(&args.model);
+    turn.model = model;
     let _ = begun.set(engine.clone());
     let ended = answer(&engine, &turn, args.json, out).await;
     engine.flush().await;

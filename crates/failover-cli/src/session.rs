@@ -5,7 +5,7 @@ use crate::{home, time};
 use clap::{Args, Subcommand};
 use failover::runner::SystemClock;
 use failover::session::{
-    ProbePolicy, ResetKind, SessionEntry, SessionKey, SessionStatus, reset, select_user, status,
+    PinOwner, ProbePolicy, ResetKind, SessionEntry, SessionKey, SessionStatus, reset, select_user, status,
 };
 use failover::types::{Clock, SessionId, Timestamp};
 use failover::{Engine, Setup};
@@ -69,11 +69,7 @@ pub(crate) async fn run(args: &SessionArgs, out: &mut (impl Write + Send)) -> Re
             (session, entry, *json, None)
         }
         SessionCommand::Select { session, model, json } => {
-            let choice = engine.chain_config().aliases.read(model);
-            let choice = choice.map_err(|error| {
-                let hint = "write provider/model, or provider/model@provider:profile";
-                Failure::new(Exit::Usage, error.to_string()).hint(hint)
-            })?;
+            let choice = crate::exit::model(engine.chain_config(), model)?;
             engine.check_selection(&choice).map_err(|unknown| crate::exit::unknown(&unknown))?;
             let change = |entry: &SessionEntry| Some(select_user(entry, &choice, now));
             let (entry, _) = sessions.update(&key(session), change).await.map_err(failed)?;
@@ -142,7 +138,11 @@ fn show(status: &SessionStatus, now: Timestamp, out: &mut impl Write) -> Result<
         writeln!(out, "next try   of the selected model {}", time::until(at, now))?;
     }
     if let Some(pin) = &status.pin {
-        writeln!(out, "profile    {}", pin.profile)?;
+        let by = match pin.owner {
+            PinOwner::User => "pinned by a person",
+            PinOwner::Auto => "pinned automatically",
+        };
+        writeln!(out, "profile    {} ({by})", pin.profile)?;
     }
     Ok(Exit::Ok)
 }
@@ -159,6 +159,7 @@ fn show_json(session: &SessionId, status: &SessionStatus, out: &mut impl Write) 
         "nextProbe": status.next_probe,
         "unproven": status.unproven,
         "profile": status.pin.as_ref().map(|pin| pin.profile.as_str().to_owned()),
+        "profileSource": status.pin.as_ref().map(|pin| pin.owner.as_str()),
     });
     serde_json::to_writer(&mut *out, &shown)?;
     writeln!(out)?;

@@ -125,6 +125,9 @@ struct SessionShown {
     next_probe: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileId>,
+    /// Who pinned it: `auto` or `user`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile_source: Option<&'static str>,
 }
 
 /// Sessions whose answers come from another model than was chosen, and those that a person chose a model for.
@@ -151,6 +154,7 @@ async fn sessions(engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, 
                 reason: status.reason,
                 since: status.since,
                 next_probe: next,
+                profile_source: status.pin.as_ref().map(|pin| pin.owner.as_str()),
                 profile: status.pin.map(|pin| pin.profile),
             });
             if shown.len() >= SHOWN {

@@ -5,8 +5,9 @@ use crate::plan::{ClaimStep, Persistence, RunSpec, SettleStep};
 use failover_auth::{Pin, UserPinMode};
 use failover_chain::{Selection, SelectionSource};
 use failover_session::{
-    Claim, PinOwner, ProbePolicy, SessionEntry, StoredSelection, Ticket, apply_fallback, expired, note_turn,
-    pin_auto, recover, renew, roll_back, settle, settle_origin, start_probe, ticket,
+    Claim, PendingSwitch, PinOwner, ProbePolicy, SessionEntry, StoredSelection, Ticket, acknowledge_switch,
+    apply_fallback, expired, note_turn, pending_switch, pin_auto, recover, renew, roll_back, settle,
+    settle_origin, start_probe, ticket,
 };
 use failover_types::{FailoverReason, ModelRef, ProfileId, RunId, Timestamp};
 use std::time::Duration;
@@ -168,7 +169,13 @@ impl SessionRun {
             pin_auto(entry, ticket, profile, self.preference.compactions)
         };
         let pin = pinned(moved.as_ref().unwrap_or(entry), &step.profile);
-        pin.or(moved)
+        let next = pin.or(moved);
+        acknowledge_switch(next.as_ref().unwrap_or(entry), ticket, &step.model).or(next)
+    }
+
+    /// What a person chose in `entry` since the run began (requirement S-9).
+    pub fn pending<'e>(&self, entry: &'e SessionEntry) -> Option<&'e PendingSwitch> {
+        pending_switch(entry, &self.ticket)
     }
 }
 

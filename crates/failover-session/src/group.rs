@@ -91,6 +91,16 @@ pub enum PinOwner {
     User,
 }
 
+impl PinOwner {
+    /// The word for it: `auto` or `user`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => AUTO,
+            Self::User => USER,
+        }
+    }
+}
+
 /// The pinned profile of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

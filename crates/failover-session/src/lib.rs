@@ -71,5 +71,5 @@ pub use notice::{Notice, NoticeKind, take_notices};
 pub use person::{ResetKind, clear_stale_origin, compaction, pin_user, reset, select_default, select_user};
 pub use probe::{ProbePolicy, next_probe, start_probe};
 pub use status::{SessionStatus, status};
-pub use switch::{PendingSwitch, SwitchStep, acknowledge_switch, decide_switch, pending_switch};
+pub use switch::{PendingSwitch, acknowledge_switch, pending_switch};
 pub use table::{SessionKey, Sessions, SessionsError};

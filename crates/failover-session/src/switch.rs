@@ -32,36 +32,22 @@ pub fn pending_switch<'e>(entry: &'e SessionEntry, ticket: &Ticket) -> Option<&'
     entry.book().switch.as_ref().filter(|switch| switch.epoch > ticket.epoch)
 }
 
-/// A run followed a switch, or began after it: it is not pending any more.
-pub fn acknowledge_switch(entry: &SessionEntry, followed: &PendingSwitch) -> Option<SessionEntry> {
+/// A run answered, with `answered`: a choice that it began with, or has followed, is not pending any more. `None` where
+/// nothing is to be written.
+pub fn acknowledge_switch(
+    entry: &SessionEntry,
+    ticket: &Ticket,
+    answered: &ModelRef,
+) -> Option<SessionEntry> {
+    let followed = |switch: &PendingSwitch| switch.epoch <= ticket.epoch || switch.model == *answered;
+    entry.book().switch.as_ref().filter(|switch| followed(switch))?;
     let mut state = State::of(entry);
-    if state.book.switch.as_ref() == Some(followed) {
-        state.book.switch = None;
-    }
+    state.book.switch = None;
     state.write()
 }
 
-/// What a run does about a live switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "control flow: the three answers to a live switch")]
-pub enum SwitchStep {
-    /// The chosen model is a later candidate: go on with it at once.
-    Jump(usize),
-    /// It is the current or an earlier candidate: the current attempt counts as failed, and the chain goes on.
-    FailCandidate,
-    /// It is not in the chain: the caller starts another run.
-    Return,
-}
-
-/// Decides about a live switch, for a chain of `candidates` whose `current` one is being attempted.
-pub fn decide_switch<'m>(
-    candidates: impl IntoIterator<Item = &'m ModelRef>,
-    current: usize,
-    wanted: &ModelRef,
-) -> SwitchStep {
-    match candidates.into_iter().position(|candidate| candidate == wanted) {
-        Some(at) if at > current => SwitchStep::Jump(at),
-        Some(_) => SwitchStep::FailCandidate,
-        None => SwitchStep::Return,
+impl From<&PendingSwitch> for ModelSelector {
+    fn from(switch: &PendingSwitch) -> Self {
+        Self::new(switch.model.clone(), switch.profile.clone())
     }
 }

@@ -5,12 +5,11 @@ mod common;
 
 use common::{at, claim, entry, model, restarted, run};
 use failover_session::{
-    ProbePolicy, ResetKind, Rollback, SessionEntry, StoredSelection, SwitchStep, acknowledge_switch,
-    apply_fallback, clear_stale_origin, compaction, decide_switch, expired, next_probe, note_turn,
-    pending_switch, pin_auto, recover, reset, roll_back, select_default, select_user, settle, settle_origin,
-    start_probe, status, take_notices,
+    ProbePolicy, ResetKind, Rollback, SessionEntry, StoredSelection, acknowledge_switch, apply_fallback,
+    clear_stale_origin, compaction, expired, next_probe, note_turn, pending_switch, pin_auto, recover, reset,
+    roll_back, select_default, select_user, settle, settle_origin, start_probe, status, take_notices,
 };
-use failover_types::{FailoverReason, ModelRef, ProfileId};
+use failover_types::{FailoverReason, ProfileId};
 use serde_json::value::RawValue;
 use std::time::Duration;
 use test_case::test_case;
@@ -441,10 +440,13 @@ fn only_people_leave_a_pending_switch() {
     let default = select_default(&choice, &model("a/m1"), at(3));
     assert_eq!(pending_switch(&default, &ticket).unwrap().model, model("a/m1"));
     // Two choices in a row: following the first does not hide the second.
-    assert_eq!(acknowledge_switch(&default, pending), None);
-    let newest = pending_switch(&default, &ticket).unwrap().clone();
-    let done = acknowledge_switch(&default, &newest).unwrap();
+    assert_eq!(acknowledge_switch(&default, &ticket, &model("c/m3")), None);
+    let done = acknowledge_switch(&default, &ticket, &model("a/m1")).unwrap();
     assert_eq!(pending_switch(&done, &ticket), None);
+    // A run that began with it has followed it, whoever answered.
+    let done = acknowledge_switch(&default, &run(&default, "later"), &model("b/m2")).unwrap();
+    assert_eq!(status(&done, None, &POLICY()).pending_switch, None);
+    assert_eq!(acknowledge_switch(&done, &run(&done, "last"), &model("a/m1")), None);
 }
 
 // spec: S-9
@@ -455,16 +457,6 @@ fn stale_runtime_fields_say_nothing() {
     );
     assert_eq!(stale.selection(), user("b/m2"));
     assert_eq!(entry(r#"{"modelProvider":"a","model":"m1"}"#).selection(), StoredSelection::Nothing);
-}
-
-// spec: S-10
-#[test_case(1, "d/D", SwitchStep::Jump(3); "a later one")]
-#[test_case(1, "b/B", SwitchStep::FailCandidate; "the current one")]
-#[test_case(1, "a/A", SwitchStep::FailCandidate; "an earlier one")]
-#[test_case(1, "x/X", SwitchStep::Return; "outside")]
-fn a_live_switch_jumps_fails_or_returns(current: usize, wanted: &str, expected: SwitchStep) {
-    let chain: Vec<ModelRef> = ["a/A", "b/B", "c/C", "d/D"].map(model).to_vec();
-    assert_eq!(decide_switch(&chain, current, &model(wanted)), expected);
 }
 
 // spec: S-11

@@ -1,30 +1,31 @@
 //! A runner with everything that a config names: chain, policies, credentials, adapters, sessions.
 
+use crate::follow::Follow;
 use crate::keys::Keys;
 use crate::known_sessions::KnownSessions;
 use crate::limits::LimitWatch;
-use crate::needs::needs;
+use crate::needs::{has_images, needs};
 use crate::providers::Providers;
 use crate::roster::{Read, Reader};
-use crate::route::{Route, walk};
 use crate::settings::{self, SettingsError};
+use crate::turn::{Start, Turn};
 use failover_auth::{RefreshPolicy, UserPinMode};
-use failover_chain::{Chain, ChainConfig, ChainError, Selection, SelectionSource, resolve};
+use failover_chain::{Chain, ChainConfig, ChainError, Selection};
 use failover_classify::AsSignal;
 use failover_config::Loaded;
 use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
-use failover_provider::{AttemptFailure, ChatRequest, LimitProbe, ProviderAdapter, Reply, TokenRefresher};
+use failover_provider::{AttemptFailure, LimitProbe, ProviderAdapter, Reply, TokenRefresher};
 use failover_runner::health::Roster;
-use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec};
+use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec, Visit};
 use failover_runner::session::{SessionRun, select};
 use failover_runner::{
     Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock, Watcher,
 };
-use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, StoredSelection};
-use failover_store::{KeyValue, MemoryStore};
-use failover_types::{
-    AgentId, Clock, ModelRef, ModelSelector, ProfileId, ProviderId, RunId, SessionId, Timestamp,
+use failover_session::{
+    ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, StoredSelection, clear_stale_origin,
 };
+use failover_store::{KeyValue, MemoryStore};
+use failover_types::{AgentId, Clock, ModelRef, ProfileId, ProviderId, RunId, Timestamp};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,83 +88,6 @@ pub struct Setup {
     pub engine: Engine,
     /// What was left out, a line each: variables that are not set, records that cannot be read.
     pub warnings: Vec<String>,
-}
-
-/// A turn of a conversation, or a single question.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Turn {
-    /// What to ask. It stays as it is; each attempt maps from it.
-    pub request: ChatRequest,
-    /// The conversation; without one nothing but health is remembered.
-    pub session: Option<SessionId>,
-    /// The model for this turn only; without it, what the session or the config says.
-    pub model: Option<ModelSelector>,
-    /// The chain in place of the configured one.
-    pub route: Option<Arc<Route>>,
-    /// The provider that the caller asked, where that is not the one that the selection says: what stands in the caller's
-    /// history without its origin is that one's.
-    pub asked: Option<ProviderId>,
-}
-
-impl Turn {
-    /// A turn outside of any session, with the configured model.
-    pub fn new(request: ChatRequest) -> Self {
-        Self { request, session: None, model: None, route: None, asked: None }
-    }
-
-    /// Puts the turn into a session.
-    #[must_use]
-    pub fn in_session(mut self, session: SessionId) -> Self {
-        self.session = Some(session);
-        self
-    }
-
-    /// Asks this model, for this turn only.
-    #[must_use]
-    pub fn with_model(mut self, model: ModelSelector) -> Self {
-        self.model = Some(model);
-        self
-    }
-
-    /// Follows this chain in place of the configured one. A session goes on with what it fell back to within it.
-    #[must_use]
-    pub fn with_route(mut self, route: Arc<Route>) -> Self {
-        self.route = Some(route);
-        self
-    }
-
-    /// Says which provider the caller asked, where that is not the one that the selection says.
-    #[must_use]
-    pub fn with_asked(mut self, provider: ProviderId) -> Self {
-        self.asked = Some(provider);
-        self
-    }
-
-    /// The provider that the caller asked. A session that is on a fallback asked its origin.
-    fn asked<'a>(&'a self, selection: &'a Selection) -> &'a ProviderId {
-        let selected = match selection.source() {
-            SelectionSource::AutoOverride { origin } => origin,
-            SelectionSource::ConfiguredDefault
-            | SelectionSource::AgentPrimary
-            | SelectionSource::UserOverride
-            | SelectionSource::LegacyOverride
-            | SelectionSource::Cron { .. }
-            | SelectionSource::Heartbeat
-            | SelectionSource::OneOff => selection.model(),
-        };
-        self.asked.as_ref().unwrap_or(selected.provider())
-    }
-
-    /// The chain config that counts.
-    fn chain<'a>(&'a self, configured: &'a ChainConfig) -> &'a ChainConfig {
-        self.route.as_ref().map_or(configured, |route| route.config())
-    }
-
-    /// What is selected where nobody selected anything.
-    fn configured(&self, chain: &ChainConfig) -> Result<Selection, ChainError> {
-        self.route.as_ref().map_or_else(|| chain.selection(), |route| Ok(route.selection().clone()))
-    }
 }
 
 /// A runner with everything that a config names. Cheap to clone; clones share health.
@@ -385,9 +309,12 @@ fn adapters(
 
 /// What a turn runs on: whose choice the model is, and the session that the run holds.
 struct Opened {
-    selection: Selection,
+    start: Start,
     session: Option<StoredSession>,
 }
+
+/// How often a turn begins anew because a person chose a model meanwhile that its chain does not have.
+const RESTARTS: usize = 8;
 
 impl Engine {
     /// An engine on the process's environment and clock, without a store yet.
@@ -522,24 +449,63 @@ impl Engine {
         Fut: Future<Output = Result<T, AttemptFailure>> + Send,
     {
         self.refresh().await;
+        let begun = self.clock.now();
+        let mut ended = self.run(turn, &take, None).await;
+        let mut before: Vec<Visit> = Vec::new();
+        for _ in 0..RESTARTS {
+            // The session says so by now: the turn begins anew with what the person chose (requirement S-10).
+            let Err(RunError::SwitchTo { trail, .. }) = &mut ended else { break };
+            before.append(trail);
+            ended = Box::pin(self.run(turn, &take, Some(begun))).await;
+        }
+        if let Ok(answer) = &mut ended {
+            before.append(&mut answer.trail);
+            answer.trail = before;
+        }
+        ended
+    }
+
+    /// One run of a turn, of one that `began` earlier with the time that is left for it.
+    async fn run<T, F, Fut>(
+        &self,
+        turn: &Turn,
+        take: &F,
+        began: Option<Timestamp>,
+    ) -> Result<Answer<T>, RunError<AttemptFailure>>
+    where
+        T: Send,
+        F: Fn(Reply) -> Fut + Send + Sync,
+        Fut: Future<Output = Result<T, AttemptFailure>> + Send,
+    {
         let run = self.runner.next_run().map_err(|error| RunError::Misuse(error.to_string()))?;
         let opened = self.open(turn, &run).await.map_err(|error| RunError::Misuse(error.to_string()))?;
-        let Opened { selection, session } = opened;
-        let spec = self.spec(run, &selection, turn);
-        let session = session.map(|session| Arc::new(session.for_spec(&spec)));
+        let Opened { start, session } = opened;
+        let mut spec = self.spec(run, &start, turn);
+        if let Some(deadline) = began.and_then(|began| self.deadline(began)) {
+            spec.policy = spec.policy.with_deadline(deadline.since(self.clock.now()));
+        }
         // Once somebody refused it, the run goes on without what may be somebody else's (requirement R-5).
         let (refused, forgotten) = (&AtomicBool::new(false), &AtomicBool::new(false));
+        let session = session.map(|session| Arc::new(session.for_spec(&spec)));
+        let follow =
+            session.as_ref().map(|session| Follow::new(Arc::clone(session), Arc::clone(&self.clock)));
         let mut running = self.runner.start(spec);
         if let Some(session) = session {
             running = running.session(session);
         }
-        let (adapters, take, asked) = (&self.adapters, &take, turn.asked(&selection));
+        if let Some(follow) = &follow {
+            running = running.live_switch(follow.switches());
+        }
+        let (adapters, asked, following) = (&self.adapters, start.asked(turn), follow.as_ref());
         let can_forget = turn.request.bound.is_none() && turn.request.has_history();
         if can_forget {
             let refused = || refused.load(Ordering::Relaxed);
             running = running.repair(move |_| refused() && !forgotten.swap(true, Ordering::Relaxed));
         }
         let open = |attempt: Attempt| async move {
+            if let Some(follow) = following {
+                follow.asks(&attempt);
+            }
             let asked = attempt.model.provider() == asked && !forgotten.load(Ordering::Relaxed);
             let opened = adapters.open(&turn.request, &attempt, asked).await;
             if let (Err(failure), true) = (&opened, can_forget) {
@@ -549,7 +515,13 @@ impl Engine {
             }
             take(opened?).await
         };
-        running.run(open).await
+        let Some(follow) = &follow else { return running.run(open).await };
+        tokio::select! {
+            biased;
+            ended = running.run(open) => ended,
+            // In a box: turns without a session need no room for it.
+            never = Box::pin(follow.look()) => match never {},
+        }
     }
 
     /// Which model a turn would begin with, by whose choice, and what may follow. Reads, and writes nothing.
@@ -562,8 +534,8 @@ impl Engine {
     ///
     /// Cancel safe.
     pub async fn preview(&self, turn: &Turn) -> Result<Chain, ChainError> {
-        let (selection, _) = self.foresee(turn).await?;
-        Ok(resolve(&selection, turn.chain(&self.chain), None))
+        let (start, _) = self.foresee(turn).await?;
+        Ok(start.chain(turn, &self.chain))
     }
 
     /// What a turn would do now and why: its chain, and what the runner's own plan makes of it. Calls no provider and
@@ -578,32 +550,38 @@ impl Engine {
     /// Cancel safe.
     pub async fn explain(&self, turn: &Turn) -> Result<TurnExplanation, EngineError> {
         self.refresh().await;
-        let (selection, entry) = self.foresee(turn).await?;
+        let (start, entry) = self.foresee(turn).await?;
         let run = self.runner.next_run().map_err(|error| EngineError::Misuse(error.to_string()))?;
         let preference =
             entry.map(|entry| SessionRun::new(&entry, run.clone(), self.user_pin).preference().clone());
-        let spec = self.spec(run, &selection, turn);
+        let spec = self.spec(run, &start, turn);
         let plan = self.runner.explain(&spec, &preference.unwrap_or_default()).await;
         let plan = plan.map_err(|error| EngineError::Misuse(error.to_string()))?;
-        Ok(TurnExplanation { chain: resolve(&selection, turn.chain(&self.chain), None), plan })
+        Ok(TurnExplanation { chain: start.chain(turn, &self.chain), plan })
     }
 
     /// What [`Engine::open`] would come to, read only: the selection, and the entry that the run would hold.
-    async fn foresee(&self, turn: &Turn) -> Result<(Selection, Option<SessionEntry>), ChainError> {
-        if let Some(model) = &turn.model {
-            return Ok((one_off(model), None));
+    async fn foresee(&self, turn: &Turn) -> Result<(Start, Option<SessionEntry>), ChainError> {
+        let start = |selected| Start::new(selected, has_images(&turn.request), turn.chain(&self.chain));
+        if let Some(given) = turn.given(&self.chain)? {
+            return Ok((start(given)?, None));
         }
         let configured = turn.configured(&self.chain);
-        let Some(session) = &turn.session else { return Ok((configured?, None)) };
+        let Some(session) = &turn.session else { return Ok((start(configured?)?, None)) };
         let key = SessionKey::new(self.agent.clone(), session.clone());
-        let Ok(entry) = self.sessions.get(&key).await else { return Ok((configured?, None)) };
-        let (entry, now) = (entry.unwrap_or_default(), self.clock.now());
+        let entry = self.last_known(&key).await.unwrap_or_default();
+        let now = self.clock.now();
         let entry = SessionRun::recovered(&entry, now).unwrap_or(entry);
+        let entry =
+            stale(turn, &configured).and_then(|default| clear_stale_origin(&entry, default)).unwrap_or(entry);
         self.look_at_origin(&entry).await;
         let free_at = |model: &ModelRef| self.runner.health().free_at(model, now);
         let policy = ProbePolicy::default();
         let (selection, probe) = select(&entry, configured.as_ref().ok(), free_at, &policy, now);
-        Ok((selection.map_or(configured, Ok)?, Some(probe.unwrap_or(entry))))
+        let start = start(selection.map_or(configured, Ok)?)?;
+        // Another model is asked, and the session stays as it is.
+        let entry = start.image.is_none().then(|| probe.unwrap_or(entry));
+        Ok((start, entry))
     }
 
     /// Takes back what runs of a dead process left unproven in the agent's sessions (requirement S-6); gives how many
@@ -641,17 +619,14 @@ impl Engine {
         self.runner.settled().await;
     }
 
-    fn spec(&self, run: RunId, selection: &Selection, turn: &Turn) -> RunSpec {
-        let [chain, on_context_overflow, on_content_refusal] = match &turn.route {
-            Some(route) => route.walk(selection),
-            None => walk(selection, &self.chain),
-        };
+    fn spec(&self, run: RunId, start: &Start, turn: &Turn) -> RunSpec {
+        let [chain, on_context_overflow, on_content_refusal] = start.walk(turn, &self.chain);
         let mut spec = RunSpec::new(run, chain)
             .with_policy(self.policy.clone())
             .with_needs(needs(&turn.request, turn.chain(&self.chain)));
         spec.on_context_overflow = on_context_overflow;
         spec.on_content_refusal = on_content_refusal;
-        let asked = turn.asked(selection);
+        let asked = start.asked(turn);
         let bound = turn.request.bound.as_ref();
         let holds = bound.map(|bound| self.adapters.dialect(asked) == Some(bound.dialect));
         let chains = [&mut spec.chain, &mut spec.on_context_overflow, &mut spec.on_content_refusal];
@@ -672,26 +647,36 @@ impl Engine {
 
     /// Reads the selection and takes the run's ticket from one and the same entry.
     async fn open(&self, turn: &Turn, run: &RunId) -> Result<Opened, ChainError> {
-        if let Some(model) = &turn.model {
-            return Ok(Opened { selection: one_off(model), session: None });
+        let start = |selected| Start::new(selected, has_images(&turn.request), turn.chain(&self.chain));
+        if let Some(given) = turn.given(&self.chain)? {
+            return Ok(Opened { start: start(given)?, session: None });
         }
         let Some(session) = &turn.session else {
-            return Ok(Opened { selection: turn.configured(&self.chain)?, session: None });
+            return Ok(Opened { start: start(turn.configured(&self.chain)?)?, session: None });
         };
+        if has_images(&turn.request) {
+            // In a box, as below.
+            let (start, _) = Box::pin(self.foresee(turn)).await?;
+            if start.image.is_some() {
+                return Ok(Opened { start, session: None });
+            }
+        }
         let key = SessionKey::new(self.agent.clone(), session.clone());
         let now = self.clock.now();
         // A choice in the session needs no configured model.
         let configured = turn.configured(&self.chain);
+        let default = stale(turn, &configured);
         // In a box: turns without a session need no room for it.
-        match Box::pin(self.hold(key.clone(), run.clone(), configured.as_ref().ok(), now)).await {
+        match Box::pin(self.hold(key.clone(), run.clone(), configured.as_ref().ok(), default, now)).await {
             Ok((selection, held)) => {
                 self.known.note(session, held.entry());
-                Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(held) })
+                let selected = selection.map_or(configured, Ok)?;
+                Ok(Opened { start: Start { selected, image: None }, session: Some(held) })
             }
             Err(error) => {
                 let Some(entry) = self.last_known(&key).await else {
                     tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it, whatever was chosen for it");
-                    return Ok(Opened { selection: configured?, session: None });
+                    return Ok(Opened { start: start(configured?)?, session: None });
                 };
                 tracing::warn!(session = %session, %error, "the session cannot be written; what is known of it counts");
                 // A probe of an override's origin that cannot be noted would be made by every turn.
@@ -700,7 +685,8 @@ impl Engine {
                 let (selection, _) = select(&entry, configured.as_ref().ok(), |_| None, &never, now);
                 let held =
                     StoredSession::known(self.sessions.clone(), key, entry, run.clone(), self.user_pin);
-                Ok(Opened { selection: selection.map_or(configured, Ok)?, session: Some(held) })
+                let selected = selection.map_or(configured, Ok)?;
+                Ok(Opened { start: Start { selected, image: None }, session: Some(held) })
             }
         }
     }
@@ -718,12 +704,21 @@ impl Engine {
         key: SessionKey,
         run: RunId,
         configured: Option<&Selection>,
+        default: Option<&ModelRef>,
         now: Timestamp,
     ) -> Result<(Option<Selection>, StoredSession), SessionsError> {
+        if let Some(default) = default {
+            self.sessions.update(&key, |entry| clear_stale_origin(entry, default)).await?;
+        }
         let session = StoredSession::open(self.sessions.clone(), key, run, self.user_pin, now).await?;
         self.look_at_origin(session.entry()).await;
         session.select(configured, self.runner.health(), &ProbePolicy::default(), now).await
     }
+}
+
+/// What the override of a session must come from to stay, where the turn is a heartbeat (requirement S-8).
+fn stale<'a>(turn: &Turn, configured: &'a Result<Selection, ChainError>) -> Option<&'a ModelRef> {
+    configured.as_ref().ok().filter(|_| turn.heartbeat).map(Selection::model)
 }
 
 impl Engine {
@@ -733,10 +728,6 @@ impl Engine {
             self.runner.look_at(&origin).await;
         }
     }
-}
-
-fn one_off(model: &ModelSelector) -> Selection {
-    Selection::new(model.model.clone(), model.profile.clone(), SelectionSource::OneOff)
 }
 
 #[expect(

@@ -91,10 +91,42 @@ impl Engine {
     pub fn check_choice(&self, choice: &ModelSelector) -> Result<(), UnknownName> {
         let provider = choice.model.provider();
         if !self.adapters().serves(provider) {
-            let known = self.adapters().providers().cloned().collect();
-            return Err(UnknownName::Provider { provider: provider.clone(), known });
+            return Err(self.no_provider(provider));
         }
-        let Some(profile) = &choice.profile else { return Ok(()) };
+        match &choice.profile {
+            Some(profile) => self.check_profile_for(profile, provider),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there is such a credential, of the provider that its name says.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownName`].
+    pub fn check_profile(&self, profile: &ProfileId) -> Result<(), UnknownName> {
+        self.check_profile_for(profile, &profile.provider_id())
+    }
+
+    /// Whether there is such a credential, or such a provider.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownName`].
+    pub fn check_subject(&self, subject: &Subject) -> Result<(), UnknownName> {
+        match subject {
+            Subject::Profile(profile) => self.check_profile(profile),
+            Subject::Provider(provider) if self.adapters().serves(provider) => Ok(()),
+            Subject::Provider(provider) => Err(self.no_provider(provider)),
+        }
+    }
+
+    fn no_provider(&self, provider: &ProviderId) -> UnknownName {
+        let known = self.adapters().providers().cloned().collect();
+        UnknownName::Provider { provider: provider.clone(), known }
+    }
+
+    fn check_profile_for(&self, profile: &ProfileId, provider: &ProviderId) -> Result<(), UnknownName> {
         let mut by_provider = self.profiles_by_provider();
         let mut known: Vec<ProfileId> =
             owners(provider).filter_map(|owner| by_provider.remove(&owner)).flatten().collect();

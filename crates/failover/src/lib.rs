@@ -14,6 +14,7 @@
 
 mod accounts;
 mod engine;
+mod follow;
 mod import;
 mod keys;
 mod known;
@@ -30,15 +31,17 @@ mod route;
 mod settings;
 #[cfg(feature = "store-redis")]
 mod shared;
+mod turn;
 
 pub use accounts::{Account, Probed, ProbedEnd};
-pub use engine::{Engine, EngineBuilder, EngineError, Setup, Turn, TurnExplanation};
+pub use engine::{Engine, EngineBuilder, EngineError, Setup, TurnExplanation};
 pub use import::{ImportReport, Taken, TakenWhat, import_openclaw};
 pub use known::UnknownName;
 pub use route::Route;
 pub use settings::{
-    SettingsError, chain_config, classifier, configured_profiles, cooldown_policy, run_policy,
+    SettingsError, chain_config, check, classifier, configured_profiles, cooldown_policy, run_policy,
 };
+pub use turn::Turn;
 
 #[cfg(feature = "store-redis")]
 pub use shared::{Shared, SharedStoreError, shared_store};

@@ -10,7 +10,7 @@ pub(crate) fn needs(request: &ChatRequest, chain: &ChainConfig) -> Needs {
     needs.tools = !request.tools.is_empty();
     needs.json = request.response_format.is_some();
     needs.state = request.bound.is_some();
-    needs.images = request.shown().any(|part| matches!(part, Part::Image(_)));
+    needs.images = has_images(request);
     needs.media = request.shown().next().is_some();
     let windows = chain.capabilities.values().filter_map(|known| known.context_window);
     if let Some(smallest) = windows.min() {
@@ -19,6 +19,11 @@ pub(crate) fn needs(request: &ChatRequest, chain: &ChainConfig) -> Needs {
         needs.context_tokens = (bytes > smallest).then(|| texts(request).map(least_tokens).sum());
     }
     needs
+}
+
+/// Whether the request holds an image.
+pub(crate) fn has_images(request: &ChatRequest) -> bool {
+    request.shown().any(|part| matches!(part, Part::Image(_)))
 }
 
 fn parts(request: &ChatRequest) -> impl Iterator<Item = &Part> {

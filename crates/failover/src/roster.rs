@@ -173,6 +173,7 @@ impl Reader {
             profile.usage = profiles.usage(&profile.id).await.unwrap_or_default();
             set.insert(profile);
         }
+        warnings.extend(settings::ghosts(loaded, |profile| set.get(profile).is_some()));
         let mut roster = Roster::default();
         roster.config_order = config_order(loaded, named, &set);
         roster.stored_order = orders;

@@ -38,7 +38,8 @@ impl Route {
         })
     }
 
-    /// The route of these models in this order, with the aliases, the facts and the rescues of `config`.
+    /// The route of these models in this order, with the aliases, the facts and the rescues of `config`. Turns with images
+    /// go to these, too, and not to the image model.
     ///
     /// # Errors
     ///
@@ -47,7 +48,7 @@ impl Route {
         let mut models = models.into_iter();
         let primary = models.next();
         let mut own = config.clone();
-        own.agent = ModelChainConfig::default();
+        (own.agent, own.image) = (ModelChainConfig::default(), ModelChainConfig::default());
         own.defaults = ModelChainConfig::new(primary, Fallbacks::from_list(models.collect(), None));
         Self::new(own)
     }

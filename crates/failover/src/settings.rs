@@ -1,14 +1,15 @@
 //! From config keys to what the crates take. Every number that config leaves out keeps the crate's own default.
 
+use crate::providers::Providers;
 use failover_auth::{ConfiguredProfile, CooldownOptions, CooldownPolicy, UserPinMode};
 use failover_chain::{Aliases, Capabilities, ChainConfig, Fallbacks, ModelChainConfig, Origin, Reference};
 use failover_classify::{Classifier, OperatorRule, ProviderRules, standard_tables};
 use failover_config::{
-    Agent, AuthMode, Config, Diagnostics, Document, Loaded, ModelChoice, Overrides, UserPin,
+    Agent, AuthMode, Config, Diagnostic, Diagnostics, Document, Loaded, ModelChoice, Overrides, UserPin,
 };
 use failover_provider::ProviderAdapter;
 use failover_runner::plan::{Persistence, PolicyConfig, RunPolicy};
-use failover_types::{AgentId, CredentialKind, ModelRef, ModelSelector, ProviderId};
+use failover_types::{AgentId, CredentialKind, ModelRef, ModelSelector, ProfileId, ProviderId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -310,8 +311,96 @@ pub(crate) fn classifier_with(
     let rules = operator_rules(&loaded.config);
     Classifier::new(&tables)?.with_operator_rules(&rules).map_err(|error| {
         let path = format!("classifier.rules[{}].{}", error.index, error.field);
-        SettingsError::Rule(loaded.fault(&path, error.what))
+        let fault = loaded.fault(&path, error.what, "mend the rule, or take it out");
+        SettingsError::Rule(loaded.diagnostics(vec![fault]))
     })
+}
+
+/// Every fault of a config that shows only when it is put to work with what is built in: numbers out of their bounds,
+/// rules that cannot be used, providers that nobody can reach. What the environment holds plays no part.
+///
+/// # Errors
+///
+/// The faults, each with its line and what to do.
+pub fn check(loaded: &Loaded) -> Result<(), Diagnostics> {
+    let mut faults = Vec::new();
+    if let Err(SettingsError::Run(error)) = run_policy(&loaded.config) {
+        faults.push(loaded.fault(&place_of_run(&error), error.to_string(), "write a number that it takes"));
+    }
+    if let Err(SettingsError::Cooldowns(error)) = cooldown_policy(&loaded.config) {
+        let hint = "write a number that it takes, or leave the key out";
+        faults.push(loaded.fault("auth.cooldowns", error.to_string(), hint));
+    }
+    match classifier(loaded) {
+        Err(SettingsError::Rule(found)) => faults.extend(found.faults),
+        Err(error) => faults.push(loaded.fault("classifier", error.to_string(), "report it")),
+        Ok(_) => {}
+    }
+    providers_known(loaded, &mut faults);
+    if faults.is_empty() { Ok(()) } else { Err(loaded.diagnostics(faults)) }
+}
+
+/// Where a number of the runner stands in the config.
+fn place_of_run(error: &failover_runner::plan::PolicyError) -> String {
+    use failover_runner::plan::PolicyError;
+    match error {
+        PolicyError::Range { field: "deadlineMs", .. } => "agents.defaults.limits.runMs".to_owned(),
+        PolicyError::Range { field: "maxAttempts", .. } => "agents.defaults.limits.maxAttempts".to_owned(),
+        PolicyError::Range { field, .. }
+            if field.contains("rofileRotations") || *field == "overloadedBackoffMs" =>
+        {
+            format!("auth.cooldowns.{field}")
+        }
+        PolicyError::Range { field, .. } => format!("agents.defaults.{field}"),
+        _ => "agents.defaults.runRetries".to_owned(),
+    }
+}
+
+/// Providers with settings that cannot be used, and models of providers that are neither built in nor described.
+fn providers_known(loaded: &Loaded, faults: &mut Vec<Diagnostic>) {
+    let config = &loaded.config;
+    let nothing: failover_credentials::Environment = Arc::new(|_| None);
+    let mut built_in = Providers::new(config, &nothing);
+    for provider in config.models.providers.keys() {
+        if let Err(error) = built_in.adapter(provider) {
+            let hint = "mend its settings";
+            faults.push(loaded.fault(&format!("models.providers.{provider}"), error.to_string(), hint));
+        }
+    }
+    let aliases = aliases(config);
+    for (path, text) in loaded.model_references() {
+        let Ok(read) = aliases.read(text) else { continue };
+        let provider = read.model.provider();
+        if !config.models.providers.contains_key(provider) && built_in.adapter(provider).is_err() {
+            let message = format!("there is no provider {provider:?} here");
+            let hint =
+                format!("correct its name, or say how it is reached: models.providers.{provider}.baseUrl");
+            faults.push(loaded.fault(&path, message, hint));
+        }
+    }
+}
+
+/// Credentials that the config names with a model or in an order, and where. A line each for those that `is_there` does
+/// not know.
+pub(crate) fn ghosts(loaded: &Loaded, is_there: impl Fn(&ProfileId) -> bool) -> Vec<String> {
+    let config = &loaded.config;
+    let aliases = aliases(config);
+    let orders = config.auth.order.iter().flat_map(|(provider, order)| {
+        let places = order.iter().enumerate();
+        places.map(move |(at, profile)| (format!("auth.order.{provider}[{at}]"), profile.clone()))
+    });
+    let models = loaded.model_references().into_iter();
+    let models = models.filter_map(|(path, text)| Some((path, aliases.read(text).ok()?.profile?)));
+    // One that the config describes has a warning of its own where its secret cannot be read.
+    let unknown = |profile: &ProfileId| !is_there(profile) && !config.auth.profiles.contains_key(profile);
+    let ghosts = orders.chain(models).filter(|(_, profile)| unknown(profile));
+    ghosts
+        .map(|(path, profile)| {
+            let line = loaded.document.position(&path).map(|place| format!(":{}", place.line));
+            let place = format!("{}{} ({path})", loaded.document.file(), line.unwrap_or_default());
+            format!("{place} names {profile}, and there is no such credential; add it with `failover auth add {profile}`")
+        })
+        .collect()
 }
 
 /// Providers that the config names: with settings of their own, or by a model or a profile.

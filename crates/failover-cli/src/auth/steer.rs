@@ -44,6 +44,10 @@ pub(super) async fn order(
             if once.contains(profile) {
                 return Err(Failure::new(Exit::Usage, format!("{profile} is named twice")));
             }
+            if !serves(profile, provider) {
+                let failure = Failure::new(Exit::Usage, format!("{profile} is no credential of {provider}"));
+                return Err(failure.hint(format!("name profiles of {provider}: {provider}:name")));
+            }
             once.push(profile.clone());
         }
         profiles.set_order(provider, wanted).await.map_err(|error| failed(&error))?;
@@ -65,6 +69,12 @@ pub(super) async fn order(
     cli.say(out, &json!({ "provider": provider, "order": stands }), &text)
 }
 
+/// Whether a credential may serve the models of `provider` (requirement A-9).
+fn serves(profile: &ProfileId, provider: &ProviderId) -> bool {
+    profile.provider() == provider.as_str()
+        || failover::auth::auth_aliases(provider).contains(&profile.provider())
+}
+
 /// Pins a session, or releases it.
 pub(super) async fn pin(
     cli: &Cli,
@@ -72,6 +82,11 @@ pub(super) async fn pin(
     session: &SessionId,
     out: &mut (impl Write + Send),
 ) -> Result<Exit, Failure> {
+    if let Some(profile) = profile {
+        // A strict pin to nobody would leave the session without an answer.
+        let Setup { engine, .. } = cli.engine().await?;
+        engine.check_profile(profile).map_err(|unknown| crate::exit::unknown(&unknown))?;
+    }
     let sessions = Sessions::new(home::must_open().await?);
     let key = SessionKey::new(cli.agent.clone(), session.clone());
     let change = |entry: &SessionEntry| Some(pin_user(entry, profile)).filter(|next| next != entry);
@@ -102,10 +117,13 @@ pub(super) async fn clear(
         }
         (cli.profiles().await?, vec![target.clone()])
     } else {
-        if let Some(model) = model {
-            scope = ClearScope::Model(model.into());
-        }
         let Setup { engine, .. } = cli.engine().await?;
+        if let Some(written) = model {
+            // By whatever name: an alias, with its provider, or the provider's own.
+            let read = engine.chain_config().aliases.read(written);
+            let name = read.map_or_else(|_| written.to_owned(), |read| read.model.model().to_owned());
+            scope = ClearScope::Model(name.as_str().into());
+        }
         let all = engine.runner().health().subjects().into_iter().map(|subject| match subject {
             Subject::Profile(profile) => Target::Profile(profile),
             Subject::Provider(provider) => Target::Provider(provider),
@@ -125,6 +143,9 @@ pub(super) async fn clear(
             lifted.push(target.to_string());
         }
     }
+    if let Some(target) = target.filter(|_| lifted.is_empty()) {
+        known(cli, target).await?;
+    }
     lifted.sort();
     let text = if lifted.is_empty() {
         "nothing was held against it".to_owned()
@@ -142,11 +163,16 @@ pub(super) async fn pause(
     on: bool,
     out: &mut (impl Write + Send),
 ) -> Result<Exit, Failure> {
+    if on {
+        known(cli, target).await?;
+    }
     let scope = scope_of(cli, target, model, !on).await?;
     let (profiles, now, by) = (cli.profiles().await?, SystemClock::new().now(), home::user());
     let mut full: Option<TooManyPauses> = None;
+    let mut ended = false;
     let change = |stats: &UsageStats| {
         if !on {
+            ended = stats.pauses().any(|pause| pause.scope == scope);
             return failover::auth::resume(stats, scope.clone(), &by, now);
         }
         // Pausing twice is once: who paused it first, and when, stays.
@@ -159,6 +185,9 @@ pub(super) async fn pause(
         })
     };
     let stands = steer(&profiles, target, change).await.map_err(|error| failed(&error))?;
+    if !on && !ended {
+        known(cli, target).await?;
+    }
     if let Some(full) = full {
         return Err(Failure::new(Exit::Failed, full.to_string()));
     }
@@ -174,6 +203,12 @@ pub(super) async fn pause(
         format!("{what} is not paused")
     };
     cli.say(out, &shown, &text)
+}
+
+/// Refuses a target that nobody has ever heard of: what is kept under a slip of the pen does nothing.
+async fn known(cli: &Cli, target: &Target) -> Result<(), Failure> {
+    let Setup { engine, .. } = cli.engine().await?;
+    engine.check_subject(&target.subject()).map_err(|unknown| crate::exit::unknown(&unknown))
 }
 
 /// What is paused, resumed or cleared of the target, in the words of the record. What stands there already may be ended

@@ -2,7 +2,7 @@
 
 use super::{Findings, loaded_path};
 use crate::exit::{Failure, chain};
-use failover::config::{LoadError, Loaded};
+use failover::config::{Diagnostics, LoadError, Loaded};
 use failover::types::AgentId;
 use std::path::Path;
 
@@ -20,15 +20,7 @@ pub(super) fn look(named: Option<&Path>, findings: &mut Findings) -> Option<Load
     let loaded = match failover::config::load(&path) {
         Ok(loaded) => loaded,
         Err(LoadError::Invalid(faults)) => {
-            for fault in &faults.faults {
-                let what = format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message);
-                let mend = fault.hint.clone();
-                findings.problem(
-                    AREA,
-                    what,
-                    mend.unwrap_or_else(|| "mend the line that it names".to_owned()),
-                );
-            }
+            tell(&faults, findings);
             return None;
         }
         Err(error) => {
@@ -38,7 +30,11 @@ pub(super) fn look(named: Option<&Path>, findings: &mut Findings) -> Option<Load
         }
     };
     findings.fine(AREA, format!("{} can be read", path.display()));
-    numbers(&loaded, findings);
+    if let Err(faults) = failover::check(&loaded) {
+        // No engine can be made of it.
+        tell(&faults, findings);
+        return None;
+    }
     for agent in agents(&loaded) {
         models(&loaded, &agent, findings);
     }
@@ -55,15 +51,11 @@ fn agents(loaded: &Loaded) -> Vec<AgentId> {
     agents
 }
 
-fn numbers(loaded: &Loaded, findings: &mut Findings) {
-    let mut check = |error: Option<failover::SettingsError>| {
-        if let Some(error) = error {
-            findings.problem(AREA, chain(&error), "mend the value that it names");
-        }
-    };
-    check(failover::run_policy(&loaded.config).err());
-    check(failover::cooldown_policy(&loaded.config).err());
-    check(failover::classifier(loaded).err());
+fn tell(faults: &Diagnostics, findings: &mut Findings) {
+    for fault in &faults.faults {
+        let what = format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message);
+        findings.problem(AREA, what, fault.hint.as_str());
+    }
 }
 
 /// The chain of an agent: whether there is one, what of it cannot be read, and whether one is dropped (H-12).

@@ -20,7 +20,9 @@ pub(super) async fn look(loaded: &Loaded, engine: &Engine, warnings: &[String], 
         // The engine's sentence says both: what is wrong, and after the colon what to do.
         let (what, mend) = warning
             .split_once(": set ")
-            .map_or((warning.as_str(), None), |(what, mend)| (what, Some(format!("set {mend}"))));
+            .map(|(what, mend)| (what, format!("set {mend}")))
+            .or_else(|| warning.split_once("; add it ").map(|(what, mend)| (what, format!("add it {mend}"))))
+            .map_or((warning.as_str(), None), |(what, mend)| (what, Some(mend)));
         let mend = mend.unwrap_or_else(|| "set it, or take the reference out of the config".to_owned());
         findings.warn(AREA, what, mend);
     }

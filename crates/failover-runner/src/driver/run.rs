@@ -354,6 +354,17 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
         if let Some(observer) = &self.inner.observer {
             observer.on_attempt(step);
         }
+        if let Some(switches) = &mut self.switches {
+            // Chosen before the attempt began, and asked now: it has been followed.
+            let follows = |to: &ModelSelector| {
+                to.model == step.model && to.profile.as_ref().is_none_or(|profile| *profile == step.profile)
+            };
+            let followed =
+                switches.has_changed().unwrap_or(false) && switches.borrow().as_ref().is_some_and(follows);
+            if followed {
+                switches.mark_unchanged();
+            }
+        }
         let attempt = Attempt::new(step);
         let signals = attempt.signals();
         let future = pin!(make(attempt));

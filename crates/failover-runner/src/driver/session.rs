@@ -8,7 +8,7 @@ use failover_chain::Selection;
 use failover_session::{
     Notice, ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, take_notices,
 };
-use failover_types::{BoxFuture, RunId, Timestamp};
+use failover_types::{BoxFuture, ModelSelector, RunId, Timestamp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One run's hold on its session. The runner bounds how long each call may hold it up (requirement A-25); a call that
@@ -110,6 +110,24 @@ impl StoredSession {
     /// The entry that the run began with.
     pub fn entry(&self) -> &SessionEntry {
         &self.entry
+    }
+
+    /// What a person chose for the session since the run began, and when: for [`Run::live_switch`] (requirement S-9).
+    ///
+    /// # Errors
+    ///
+    /// As [`StoredSession::open`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: it only reads.
+    ///
+    /// [`Run::live_switch`]: crate::Run::live_switch
+    pub async fn chosen_since(&self) -> Result<Option<(ModelSelector, Timestamp)>, SessionsError> {
+        let entry = self.sessions.get(&self.key).await?;
+        let run = self.run();
+        let switch = entry.as_ref().and_then(|entry| run.pending(entry));
+        Ok(switch.map(|switch| (switch.into(), switch.at)))
     }
 
     /// Takes over what the run's numbers say of persistence.

@@ -272,7 +272,12 @@ impl Plan {
         if committed && !self.spec.replay_safe {
             return self.end(Ending::Committed);
         }
-        let wanted = self.walk.iter().position(|candidate| candidate.model == to.model);
+        // A credential of the model at hand that is not at hand is no candidate: it was asked for by name.
+        let other = |it: &Candidate| {
+            it.model == step.model && to.profile.as_ref().is_some_and(|profile| *profile != chosen.profile)
+        };
+        let known = self.walk.iter().take(self.at + 1);
+        let wanted = known.into_iter().position(|it| it.model == to.model && !other(it));
         // The same model with the credential that was chosen, where the chain has it so.
         let later = |exact: bool| {
             let mut rest = self.walk.iter().enumerate().skip(self.at + 1);
@@ -280,7 +285,12 @@ impl Plan {
             rest.find(|(_, candidate)| same(candidate)).map(|(index, _)| index)
         };
         match later(true).or_else(|| later(false)).or(wanted) {
-            None => self.end(Ending::SwitchTo(to)),
+            None => {
+                let wanted = to.model.clone();
+                let state = self.end(Ending::SwitchTo(to));
+                self.decided_next(wanted);
+                state
+            }
             Some(index) if index <= self.at => self.give_up(),
             Some(index) => {
                 if let (Some(candidate), Some(profile)) = (self.walk.get_mut(index), &to.profile) {
@@ -292,9 +302,7 @@ impl Plan {
                     self.last_reason,
                     Some(StepOutcome::NextFallback),
                 );
-                if let Some(decision) = self.decisions.back_mut() {
-                    Arc::make_mut(decision).next = Some(to.model);
-                }
+                self.decided_next(to.model);
                 for over in self.at + 1..index {
                     if let Some(candidate) = self.walk.get(over) {
                         let model = candidate.model.clone();
@@ -306,6 +314,13 @@ impl Plan {
                 }
                 self.leave(Next::Candidate(index))
             }
+        }
+    }
+
+    /// The last decision goes on with a model that is not the next of the chain.
+    fn decided_next(&mut self, model: ModelRef) {
+        if let Some(decision) = self.decisions.back_mut() {
+            Arc::make_mut(decision).next = Some(model);
         }
     }
 

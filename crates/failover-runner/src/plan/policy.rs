@@ -286,6 +286,14 @@ impl RunPolicy {
         Ok(Self(Arc::new(config)))
     }
 
+    /// The same numbers with so much time for the whole run, a millisecond at least.
+    #[must_use]
+    pub fn with_deadline(&self, left: Duration) -> Self {
+        let mut config = PolicyConfig::clone(self);
+        config.deadline_ms = Some(failover_types::millis(left).max(1));
+        Self(Arc::new(config))
+    }
+
     /// How many attempts a candidate with so many profiles gets.
     pub fn inner_bound(&self, profiles: usize) -> u32 {
         let RunRetries { base, per_profile, min, max } = self.0.run_retries;

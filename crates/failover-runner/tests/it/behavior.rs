@@ -610,6 +610,41 @@ fn a_live_switch_outside_the_chain_is_returned() {
     assert_eq!((done.ending, engine.world.calls.len()), (Ending::SwitchTo(to.clone()), 1));
 }
 
+// spec: S-10, A-8
+#[test_case("b/m@b:2", &["a/m 1", "b/m 2"], Ending::Answered; "a later candidate is asked with it")]
+#[test_case("a/m@a:2", &["a/m 1"], Ending::SwitchTo("a/m@a:2".parse().unwrap()); "one of the model at hand is returned")]
+fn a_live_switch_goes_to_the_credential_that_was_chosen(to: &str, called: &[&str], ending: Ending) {
+    let to: ModelSelector = to.parse().unwrap();
+    let mut engine = engine(health(&["a:1", "a:2", "b:1", "b:2"]), |step, _| {
+        if step.number == 1 {
+            let end = failover_runner::plan::AttemptEnd::SwitchTo { to: to.clone(), committed: false };
+            Answer { after: secs(1), end }
+        } else {
+            ok()
+        }
+    });
+    let done = play(&mut engine, spec("run", &["a/m", "b/m"]));
+    assert_eq!(
+        (engine.world.called(), done.ending),
+        (called.iter().map(ToString::to_string).collect(), ending)
+    );
+}
+
+// spec: H-2, A-8
+#[test_case(3; "compared pair by pair")]
+#[test_case(20; "compared by hashes")]
+fn the_same_model_with_another_credential_is_another_candidate(more: usize) {
+    let mut engine = engine(health(&["a:1", "a:2"]), |step, _| {
+        if step.profile.as_str() == "a:2" { ok() } else { fail(R::ModelNotFound) }
+    });
+    let mut chosen = spec("run", &["a/m"]);
+    let with = |name: &str| Candidate::new(model("a/m")).with_profile(name.parse().unwrap());
+    chosen.chain = vec![with("a:1"), with("a:1"), with("a:2")];
+    chosen.chain.extend((0..more).map(|nth| Candidate::new(model(&format!("z/{nth}")))));
+    assert_eq!(play(&mut engine, chosen).ending, Ending::Answered);
+    assert_eq!(engine.world.called(), ["a/m 1", "a/m 2"]);
+}
+
 // spec: A-16
 #[test]
 fn a_helpers_failure_disables_nobody() {

@@ -107,8 +107,9 @@ fn usage(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let (why, rest) = text.split_once("\n\n").unwrap_or((text.as_str(), ""));
     let failure = Failure::new(Exit::Usage, why.trim_start_matches("error: ").trim());
-    let hint: Vec<&str> = rest.split_whitespace().collect();
-    if hint.is_empty() { failure } else { failure.hint(hint.join(" ")) }
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let hints: Vec<String> = rest.split("\n\n").map(words).filter(|hint| !hint.is_empty()).collect();
+    if hints.is_empty() { failure } else { failure.hint(hints.join("; ")) }
 }
 
 /// One clear message, and what to do; an object on one line for those who asked for `--json`.

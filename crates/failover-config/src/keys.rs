@@ -143,6 +143,9 @@ pub struct Agent {
     /// Its model for images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_model: Option<ModelChoice>,
+    /// Its heartbeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<Heartbeat>,
     /// Models tried after a context overflow, and only then.
     #[serde(skip_serializing_if = "Fallbacks::is_absent")]
     pub on_context_overflow: Fallbacks,
@@ -159,9 +162,13 @@ pub struct AgentSettings {
     /// The model and its fallbacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,
-    /// The model for images and its fallbacks.
+    /// The model for images and its fallbacks. A request with an image goes to it, unless a model was chosen for the
+    /// request or its session, or the facts of the model that is selected say that it reads images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_model: Option<ModelChoice>,
+    /// Turns that the host makes by itself, by the library's `Turn::as_heartbeat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<Heartbeat>,
     /// Aliases of models, by `provider/model`. Where any is listed, a user chooses among these and those that a chain names.
     pub models: BTreeMap<String, ModelEntry>,
     /// Models tried after a context overflow, and only then (off).
@@ -185,6 +192,16 @@ pub struct AgentSettings {
     /// How long a refused fallback credential is left out of a session, in milliseconds (off).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skip_ttl_ms: Option<u64>,
+}
+
+/// Turns that the host makes by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct Heartbeat {
+    /// Their model, alone; without one, what the session or the agent says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// What a person's choice of a profile means.

@@ -21,8 +21,8 @@ pub use gateway::{
     SessionsFrom, StreamRescue,
 };
 pub use keys::{
-    Agent, AgentSettings, Agents, Auth, AuthMode, Classifier, Config, Cooldowns, Limits, ModelEntry,
-    ModelFacts, Models, OperatorRule, Overrides, Profile, Provider, ProviderApi, ProviderProxy,
+    Agent, AgentSettings, Agents, Auth, AuthMode, Classifier, Config, Cooldowns, Heartbeat, Limits,
+    ModelEntry, ModelFacts, Models, OperatorRule, Overrides, Profile, Provider, ProviderApi, ProviderProxy,
     ProviderRequest, ProviderTls, RetryInPlace, RunRetries, UserPin,
 };
 pub use load::{LoadError, Loaded, load, load_text};

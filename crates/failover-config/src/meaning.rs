@@ -1,7 +1,7 @@
 //! What a config says, beyond its types: every fault of meaning, not only the first.
 
 use crate::value::{Fallbacks, LITERAL_KEY, ModelChoice};
-use crate::{Config, Diagnostic, Document, gateway};
+use crate::{Config, Diagnostic, Document, Heartbeat, gateway};
 use failover_auth::auth_aliases;
 use failover_types::{ModelRef, ModelSelector, ProfileId, ProviderId};
 use std::collections::BTreeMap;
@@ -228,14 +228,21 @@ pub(crate) fn references(config: &Config) -> Vec<(String, &str)> {
         }
         fallbacks(&format!("{path}.fallbacks"), &choice.fallbacks, out);
     }
+    fn heartbeat<'a>(path: &str, heartbeat: Option<&'a Heartbeat>, out: &mut Vec<(String, &'a str)>) {
+        if let Some(model) = heartbeat.and_then(|heartbeat| heartbeat.model.as_deref()) {
+            out.push((format!("{path}.heartbeat.model"), model));
+        }
+    }
     let mut out = Vec::new();
     let defaults = &config.agents.defaults;
+    heartbeat("agents.defaults", defaults.heartbeat.as_ref(), &mut out);
     choice("agents.defaults.model", defaults.model.as_ref(), &mut out);
     choice("agents.defaults.imageModel", defaults.image_model.as_ref(), &mut out);
     fallbacks("agents.defaults.onContextOverflow", &defaults.on_context_overflow, &mut out);
     fallbacks("agents.defaults.onContentRefusal", &defaults.on_content_refusal, &mut out);
     for (at, agent) in config.agents.list.iter().enumerate() {
         let path = format!("agents.list[{at}]");
+        heartbeat(&path, agent.heartbeat.as_ref(), &mut out);
         choice(&format!("{path}.model"), agent.model.as_ref(), &mut out);
         choice(&format!("{path}.imageModel"), agent.image_model.as_ref(), &mut out);
         fallbacks(&format!("{path}.onContextOverflow"), &agent.on_context_overflow, &mut out);

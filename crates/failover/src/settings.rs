@@ -5,7 +5,8 @@ use failover_auth::{ConfiguredProfile, CooldownOptions, CooldownPolicy, UserPinM
 use failover_chain::{Aliases, Capabilities, ChainConfig, Fallbacks, ModelChainConfig, Origin, Reference};
 use failover_classify::{Classifier, OperatorRule, ProviderRules, standard_tables};
 use failover_config::{
-    Agent, AuthMode, Config, Diagnostic, Diagnostics, Document, Loaded, ModelChoice, Overrides, UserPin,
+    Agent, AuthMode, Config, Diagnostic, Diagnostics, Document, Heartbeat, Loaded, ModelChoice, Overrides,
+    UserPin,
 };
 use failover_provider::ProviderAdapter;
 use failover_runner::plan::{Persistence, PolicyConfig, RunPolicy};
@@ -101,10 +102,16 @@ pub fn chain_config(loaded: &Loaded, id: &AgentId) -> Result<ChainConfig, Settin
     chain.capabilities = capabilities(config);
     chain.defaults = choice(document, "agents.defaults.model", defaults.model.as_ref());
     chain.image = choice(document, "agents.defaults.imageModel", defaults.image_model.as_ref());
+    let beat = |path: &str, heartbeat: Option<&Heartbeat>| {
+        let model = heartbeat?.model.as_deref()?;
+        Some(reference(document, &format!("{path}.heartbeat.model"), model))
+    };
+    chain.heartbeat = beat("agents.defaults", defaults.heartbeat.as_ref());
     let own = |path: &str, list: &failover_config::Fallbacks| fallbacks(document, path, list);
     chain.on_context_overflow = own("agents.defaults.onContextOverflow", &defaults.on_context_overflow);
     chain.on_content_refusal = own("agents.defaults.onContentRefusal", &defaults.on_content_refusal);
     if let Some((path, agent)) = agent(config, id)? {
+        chain.heartbeat = beat(&path, agent.heartbeat.as_ref()).or(chain.heartbeat);
         chain.agent = choice(document, &format!("{path}.model"), agent.model.as_ref());
         if agent.image_model.is_some() {
             chain.image = choice(document, &format!("{path}.imageModel"), agent.image_model.as_ref());
@@ -372,7 +379,7 @@ fn providers_known(loaded: &Loaded, faults: &mut Vec<Diagnostic>) {
         let Ok(read) = aliases.read(text) else { continue };
         let provider = read.model.provider();
         if !config.models.providers.contains_key(provider) && built_in.adapter(provider).is_err() {
-            let message = format!("there is no provider {provider:?} here");
+            let message = format!("there is no provider {provider} here");
             let hint =
                 format!("correct its name, or say how it is reached: models.providers.{provider}.baseUrl");
             faults.push(loaded.fault(&path, message, hint));
@@ -439,7 +446,7 @@ fn written<'a>(config: &'a Config, chain: &'a ChainConfig) -> impl Iterator<Item
     let chains = settings.into_iter().flat_map(|it| it.primary.iter().chain(it.fallbacks.references()));
     let rescues = chain.on_context_overflow.references().iter().chain(chain.on_content_refusal.references());
     let routes = config.gateway.routes.values().flat_map(|route| &route.chain).map(Reference::new);
-    let all = chains.chain(rescues).cloned().chain(routes);
+    let all = chains.chain(rescues).chain(&chain.heartbeat).cloned().chain(routes);
     all.filter_map(|reference| chain.read(&reference).ok()).map(|selector| selector.model)
 }
 

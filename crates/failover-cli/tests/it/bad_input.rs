@@ -153,7 +153,6 @@ fn a_provider_that_cannot_be_reached_is_said_so() {
 
 #[test_case(&[] ; "nothing")]
 #[test_case(&["run"] ; "no prompt")]
-#[test_case(&["run", "--model", "nonsense", "hi"] ; "no model")]
 #[test_case(&["demo", "--scene", "nowhere"] ; "no scene")]
 #[test_case(&["classify", "--surface", "moon"] ; "no surface")]
 #[test_case(&["classify", "--header", "no colon"] ; "no header")]
@@ -163,4 +162,79 @@ fn a_wrong_command_line_ends_with_two(args: &[&str]) {
     let ended = crate::Ended::of(&binary(dir.path(), args).output().unwrap());
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
     assert!(!ended.err.is_empty());
+}
+
+// spec: U-2, U-3
+#[test_case(&["run", "--json", "--modle", "x", "hi"], "unexpected argument '--modle'"; "an unknown flag")]
+#[test_case(&["run", "--json"], "required arguments were not provided"; "no prompt")]
+#[test_case(&["session", "--json", "dance"], "unexpected argument"; "a flag in the wrong place")]
+#[test_case(&["auth", "--json", "dance"], "unrecognized subcommand 'dance'"; "no command")]
+fn a_wrong_command_line_is_an_object_for_those_who_asked_for_json(args: &[&str], says: &str) {
+    let dir = TempDir::new().unwrap();
+    let ended = crate::Ended::of(&binary(dir.path(), args).output().unwrap());
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    let told: serde_json::Value = serde_json::from_str(&ended.err).unwrap();
+    assert!(told["error"].as_str().unwrap().contains(says) && told["exit"] == 2, "{told}");
+    assert!(told["hint"].as_str().unwrap().contains("Usage"), "{told}");
+}
+
+// spec: U-3
+#[test]
+fn a_check_finds_what_only_work_would_show_with_line_and_hint() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("failover.json5");
+    let config = "{
+  agents: { defaults: { model: { primary: 'openai/gpt-5', fallbacks: [
+    'nowhere/x',
+  ] }, limits: {
+    runMs: 0,
+  } } },
+  models: { providers: { mine: {} } },
+  classifier: { rules: [{ id: 'x', reason: 'billing',
+    regex: '(' }] },
+}";
+    std::fs::write(&path, config).unwrap();
+    let checked = crate::Ended::of(&binary(dir.path(), &["config", "check", "--json"]).output().unwrap());
+    assert_eq!(checked.code, Some(3), "{checked:?}");
+    let told = checked.json();
+    let faults = told["faults"].as_array().unwrap();
+    let lines: Vec<u64> = faults.iter().map(|fault| fault["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [3, 5, 7, 9], "{told}");
+    assert!(faults.iter().all(|fault| fault["hint"].as_str().is_some_and(|hint| !hint.is_empty())), "{told}");
+    let text = crate::Ended::of(&binary(dir.path(), &["config", "check"]).output().unwrap());
+    assert!(text.err.contains("there is no provider nowhere") && text.err.contains(":3:5"), "{text:?}");
+}
+
+#[test]
+fn a_config_is_shown_on_one_line_for_machines() {
+    let world = World::new();
+    let shown = world.run(&["config", "show", "--json"]);
+    assert_eq!((shown.code, shown.out.lines().count()), (Some(0), 1), "{shown:?}");
+    assert!(shown.json()["agents"].is_object());
+}
+
+// spec: A-4, A-23
+#[test_case(&["auth", "pin", "first:ghost", "--session", "s"]; "a pin")]
+#[test_case(&["auth", "pause", "first:ghost"]; "a pause")]
+#[test_case(&["auth", "pause", "ghost"]; "a pause of a provider")]
+#[test_case(&["auth", "resume", "first:ghost"]; "the end of a pause")]
+#[test_case(&["auth", "clear", "first:ghost"]; "a window")]
+#[test_case(&["auth", "order", "first", "second:x"]; "an order of somebody else's")]
+fn names_of_nobody_are_refused(args: &[&str]) {
+    let world = World::new();
+    let ended = world.run(args);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert!(ended.err.contains("help: "), "{ended:?}");
+}
+
+// spec: A-4
+#[test]
+fn a_credential_that_only_the_config_knows_of_is_told() {
+    let world = World::new();
+    world.upstream.script("one", [Step::text("From one.")]);
+    world.config("first: ['first:a', 'first:ghost']");
+    let ended = world.run(&["run", "hi"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "From one.\n"), "{ended:?}");
+    assert!(ended.err.contains("auth.order.first[1]) names first:ghost"), "{ended:?}");
+    assert!(ended.err.contains("failover auth add first:ghost"), "{ended:?}");
 }

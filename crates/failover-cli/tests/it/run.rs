@@ -255,3 +255,69 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(!ended.err.contains("error"), "{ended:?}");
 }
+
+// spec: S-10, S-13
+#[cfg(unix)]
+#[test]
+fn a_model_that_another_process_selects_is_followed_by_the_run_under_way() {
+    let world = World::new();
+    world.upstream.script("one", [Step::silent()]);
+    world.upstream.script("two", [Step::text("From two.")]);
+    let child = world.spawn(&["run", "--json", "--session", "s", "hi"]);
+    world.runtime.block_on(world.upstream.until(|log| !log.is_empty()));
+    let selected = world.run(&["session", "select", "s", "second/two"]);
+    assert_eq!(selected.code, Some(0), "{selected:?}");
+    let ended = Ended::of(&child.wait_with_output().unwrap());
+    assert_eq!((ended.code, &ended.json()["answer"]), (Some(0), &"From two.".into()), "{ended:?}");
+    let decisions = ended.json()["decisions"].as_array().unwrap().clone();
+    let switch = decisions.iter().find(|it| it["detail"] == "switched to second/two");
+    assert!(switch.is_some_and(|it| it["nextModel"] == "second/two"), "{decisions:?}");
+}
+
+// spec: U-1
+#[test_case("" ; "nothing")]
+#[test_case(" \n" ; "white space")]
+fn an_empty_prompt_is_not_sent(prompt: &str) {
+    let world = World::new();
+    both_well(&world);
+    let ended = world.run(&["run", prompt]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{ended:?}");
+    assert!(ended.err.contains("the prompt is empty"), "{ended:?}");
+    let piped = with_input(world.command(&["run", "-"]), prompt.as_bytes());
+    assert_eq!(piped.code, Some(2), "{piped:?}");
+    assert_eq!(world.calls("one"), 0);
+}
+
+// spec: H-6
+#[test]
+fn an_alias_is_a_model_wherever_one_is_named() {
+    let world = World::new();
+    both_well(&world);
+    let config = std::fs::read_to_string(world.config_path()).unwrap();
+    let models = "models: { 'second/two': { alias: 'Quick' }, 'first/one': {} }, model:";
+    let config = config.replace("model: { primary", &format!("{models} {{ primary"));
+    std::fs::write(world.config_path(), config).unwrap();
+    assert_eq!(world.run(&["run", "--quiet", "--model", "quick", "hi"]).out, "From two.\n");
+    let explained = world.run(&["explain", "--json", "--model", "QUICK"]).json();
+    assert_eq!(explained["selected"], "second/two", "{explained}");
+    let selected = world.run(&["session", "select", "s", "quick"]);
+    assert_eq!(selected.code, Some(0), "{selected:?}");
+    let nothing = world.run(&["run", "--model", "slow", "hi"]);
+    assert_eq!(nothing.code, Some(2), "{nothing:?}");
+    assert!(nothing.err.contains("alias"), "{nothing:?}");
+}
+
+// spec: S-13
+#[test]
+fn a_session_says_who_pinned_its_profile() {
+    let world = World::new();
+    both_well(&world);
+    assert_eq!(world.run(&["run", "--session", "s", "hi"]).code, Some(0));
+    let shown = world.run(&["session", "show", "s", "--json"]).json();
+    assert_eq!((&shown["profile"], &shown["profileSource"]), (&"first:a".into(), &"auto".into()), "{shown}");
+    assert!(world.run(&["session", "show", "s"]).out.contains("first:a (pinned automatically)"));
+    assert_eq!(world.run(&["auth", "pin", "first:a", "--session", "s"]).code, Some(0));
+    let shown = world.run(&["session", "show", "s", "--json"]).json();
+    assert_eq!(shown["profileSource"], "user", "{shown}");
+    assert!(world.run(&["session", "show", "s"]).out.contains("pinned by a person"));
+}

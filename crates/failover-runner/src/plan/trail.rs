@@ -212,7 +212,11 @@ impl fmt::Display for Visit {
                 write!(f, "{} ({profile}): answered", self.model)
             }
             What::Attempt(AttemptRecord { profile, error: Some(error), took, .. }) => {
-                write!(f, "{} ({profile}): {}", self.model, error.reason)?;
+                write!(f, "{} ({profile}): ", self.model)?;
+                match &error.switch {
+                    Some(to) => write!(f, "switched to {to}")?,
+                    None => write!(f, "{}", error.reason)?,
+                }
                 if let Some(status) = error.status {
                     write!(f, ", status {status}")?;
                 }

@@ -28,6 +28,8 @@ pub(crate) struct Scripted {
     pub(crate) down: AtomicBool,
     /// It has no place for anything but texts.
     deaf: bool,
+    /// It does not answer while this is set.
+    pub(crate) silent: AtomicBool,
     pub(crate) calls: AtomicU32,
 }
 
@@ -43,7 +45,14 @@ impl Scripted {
     fn made(id: &str, down: bool, deaf: bool) -> Arc<Self> {
         let rules = standard_tables().into_iter().next().unwrap();
         let id = ProviderId::new(id).unwrap();
-        Arc::new(Self { id, rules, down: AtomicBool::new(down), deaf, calls: AtomicU32::new(0) })
+        Arc::new(Self {
+            id,
+            rules,
+            down: AtomicBool::new(down),
+            deaf,
+            silent: AtomicBool::new(false),
+            calls: AtomicU32::new(0),
+        })
     }
 
     pub(crate) fn calls(&self) -> u32 {
@@ -67,6 +76,9 @@ impl ProviderAdapter for Scripted {
 
     async fn open(&self, _: &ChatRequest, _: AttemptScope<'_>) -> Result<Reply, AttemptFailure> {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        while self.silent.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
+        }
         if self.down.load(Ordering::Relaxed) {
             let failure = AttemptFailure::new(self.id.clone(), Surface::Http).with_status(529);
             return Err(failure.with_body(br#"{"type":"error","error":{"type":"overloaded_error"}}"#));

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod broken_store;
+mod choices;
 mod common;
 mod engine;
 #[cfg(all(unix, feature = "store-sled"))]

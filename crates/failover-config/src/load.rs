@@ -130,9 +130,9 @@ impl Left {
         });
         let taken = match (last, around) {
             (Segment::Map { key }, Some(Value::Object(map))) => map.remove(key).is_some(),
-            (Segment::Seq { index }, Some(Value::Array(list))) if *index < list.len() => {
-                let all = 0..list.len();
-                list.remove(*index);
+            (Segment::Seq { index }, Some(Value::Array(elements))) if *index < elements.len() => {
+                let all = 0..elements.len();
+                elements.remove(*index);
                 self.lists.entry(self.path(before)).or_insert_with(|| all.collect()).remove(*index);
                 true
             }

@@ -72,13 +72,11 @@ fn walk(document: &Document, value: &Value, schema: &Value, path: &str, faults: 
                     }
                     (None, None, Some(known)) => {
                         let nearest = nearest(key, known.keys().map(String::as_str));
-                        let hint = match nearest {
-                            Some(name) => format!("did you mean `{name}`?"),
-                            None => {
-                                let known: Vec<&str> = known.keys().map(String::as_str).collect();
-                                format!("known here are: {}", known.join(", "))
-                            }
-                        };
+                        let all = || known.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                        let hint = nearest.map_or_else(
+                            || format!("known here are: {}", all()),
+                            |name| format!("did you mean `{name}`?"),
+                        );
                         faults.push(document.fault(&inner, true, format!("unknown key `{key}`"), hint));
                     }
                     (None, None, None) => {}

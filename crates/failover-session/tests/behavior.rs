@@ -445,7 +445,7 @@ fn only_people_leave_a_pending_switch() {
     assert_eq!(pending_switch(&done, &ticket), None);
     // A run that began with it has followed it, whoever answered.
     let done = acknowledge_switch(&default, &run(&default, "later"), &model("b/m2")).unwrap();
-    assert_eq!(status(&done, None, &POLICY()).pending_switch, None);
+    assert_eq!(status(&done, None, &POLICY(), at(1_000)).pending_switch, None);
     assert_eq!(acknowledge_switch(&done, &run(&done, "last"), &model("a/m1")), None);
 }
 

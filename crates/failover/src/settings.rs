@@ -359,7 +359,7 @@ fn place_of_run(error: &failover_runner::plan::PolicyError) -> String {
             format!("auth.cooldowns.{field}")
         }
         PolicyError::Range { field, .. } => format!("agents.defaults.{field}"),
-        _ => "agents.defaults.runRetries".to_owned(),
+        PolicyError::MinAboveMax { .. } | _ => "agents.defaults.runRetries".to_owned(),
     }
 }
 

@@ -49,7 +49,7 @@ async fn served(engine: &Engine, turn: &Turn) -> String {
 
 /// The first model of the chain is silent; somebody chooses `wanted`, and time goes on.
 async fn switched(world: &World, engine: &Engine, wanted: &str) -> Answer<Reply> {
-    let silent = &world.adapters[0];
+    let silent = world.adapters.first().unwrap();
     silent.silent.store(true, Ordering::Relaxed);
     let person = async {
         while silent.calls() == 0 {
@@ -98,7 +98,7 @@ async fn a_person_who_chooses_in_the_middle_of_a_turn_is_followed() {
         assert_eq!(world.adapters[0].calls(), 1 + again, "{why}");
         let entry = entry(&engine).await;
         assert!(matches!(entry.selection(), StoredSelection::User { .. }), "{:?}", entry.selection());
-        assert_eq!(status(&entry, None, &<_>::default()).pending_switch, None, "it was followed");
+        assert_eq!(status(&entry, None, &<_>::default(), T0).pending_switch, None, "it was followed");
         assert_eq!(served(&engine, &turn("s")).await, expected, "and stays");
     }
 }
@@ -113,7 +113,7 @@ async fn who_chooses_what_is_asked_already_changes_nothing() {
     assert_eq!(world.adapters[0].calls(), 1);
     let entry = entry(&engine).await;
     assert_eq!(pending_switch(&entry, &ticket(&entry, RunId::new("later").unwrap())), None);
-    assert_eq!(status(&entry, None, &<_>::default()).pending_switch, None);
+    assert_eq!(status(&entry, None, &<_>::default(), T0).pending_switch, None);
 }
 
 const IMAGES: &str = "{ agents: { defaults: {
@@ -124,7 +124,7 @@ const IMAGES: &str = "{ agents: { defaults: {
 fn with_image(session: &str) -> Turn {
     let mut turn = turn(session);
     let image = Image::new(ImageSource::Url("https://example.com/a.png".to_owned()));
-    turn.request.messages[0].parts.push(Part::Image(image));
+    turn.request.messages.first_mut().unwrap().parts.push(Part::Image(image));
     turn
 }
 

@@ -119,7 +119,7 @@ fn credentials_health_orders_and_config_come_over_once_and_nothing_is_lost() {
         ("models.providers.vault.apiKey", "secret provider"),
         ("auth.cooldowns.billingBackoffHours", "another form"),
         ("auth.profiles.bedrock:sdk", "another form"),
-        ("agents.defaults.heartbeat", "no such key"),
+        ("agents.defaults.heartbeat.every", "no such key"),
         ("channels", "no part of failover"),
         ("env", "variables are not set here"),
     ] {

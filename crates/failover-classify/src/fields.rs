@@ -2,8 +2,9 @@
 
 use crate::source::Source;
 use crate::view::View;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// What stands after a key, by the last word of the key in the view's normal form (`error_code` is `error code`):
 /// a code, a status.
@@ -21,6 +22,10 @@ fn kind_of(key: &[u8]) -> (bool, bool) {
         _ => (false, false),
     }
 }
+
+/// How the names of classes of errors end; made once, for making one takes longer than a short text.
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("error"));
+static EXCEPTION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("exception"));
 
 /// Words that a status follows, without a colon.
 const STATUS_WORDS: [&str; 74] = [
@@ -219,8 +224,7 @@ impl Fields {
     /// of whose they are (`GoUsageLimitError`).
     pub(crate) fn classes(&mut self, view: &View, source: &Source<'_>) {
         let text = view.slice(0..NAMED);
-        for at in memmem::find_iter(text, b"error").chain(memmem::find_iter(text, b"exception")).take(CLASSES)
-        {
+        for at in ERROR.find_iter(text).chain(EXCEPTION.find_iter(text)).take(CLASSES) {
             let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
             let before = text.get(..at).unwrap_or_default();
             let begin = before.iter().rposition(|byte| !is_word(byte)).map_or(0, |last| last + 1);

@@ -2,8 +2,12 @@
 
 use crate::eight::{self, front, within};
 use crate::lower::words_by_byte;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+/// A quote inside a string: made once, for making one takes longer than a short text.
+static ESCAPED_QUOTE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\\""));
 
 /// Fields that always hold what a caller, a tool or a model said.
 const SAID: [&str; 9] = [
@@ -57,7 +61,7 @@ pub(crate) fn masked(source: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut ranges = Vec::new();
-    let is_nested = memmem::find(source.as_bytes(), b"\\\"").is_some();
+    let is_nested = ESCAPED_QUOTE.find(source.as_bytes()).is_some();
     for level in 0..LEVELS {
         // A quote of level n has 2^n - 1 backslashes before it.
         let escapes = (1_usize << level) - 1;

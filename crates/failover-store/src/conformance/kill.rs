@@ -36,8 +36,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-const DIR: &str = "FAILOVER_TEST_KILL_DIR";
-const WRITERS: &str = "FAILOVER_TEST_KILL_WRITERS";
+const DIR: &str = "KV_KILL_DIR";
+const WRITERS: &str = "KV_KILL_WRITERS";
 /// Keys that each writer goes over again and again.
 const KEYS_EACH: u64 = 20;
 /// Every seventh write is a delete.

@@ -399,16 +399,20 @@ impl<T: Send, E: AsSignal + Send> Driver<'_, T, E> {
                 }
             },
             Outcome::Ready(Err(error)) => {
-                let (failed, verdict) = error.with_signal(|signal| {
+                let over = step.limits.deadline.is_some_and(|deadline| clock.now() >= deadline);
+                let (failed, verdict, cut_off) = error.with_signal(|signal| {
                     let mut signal = *signal;
                     signal.provider = signal.provider.or(Some(step.model.provider().as_str()));
                     let verdict = self.inner.classifier.classify(&signal);
-                    (self.failed(&signal, &verdict, committed), verdict)
+                    let cut_off = over && signal.surface == Surface::Transport;
+                    (self.failed(&signal, &verdict, committed), verdict, cut_off)
                 });
                 self.cause = Some(Cause::Error(error));
                 self.verdict = Some(Box::new(verdict));
                 match signals.switched() {
                     Some(to) => AttemptEnd::SwitchTo { to, committed },
+                    // Clients keep the run's deadline, too, and one of them may be there first.
+                    None if cut_off => AttemptEnd::TimedOut { committed },
                     None => AttemptEnd::Failed(failed),
                 }
             }

@@ -50,7 +50,8 @@ impl Plan {
                 self.failed(chosen, step, failed, action)
             }
             AttemptEnd::TimedOut { committed } => {
-                let by_caller = step.limits.end.is_some_and(|end| end.by_caller);
+                let over = step.limits.deadline.is_some_and(|deadline| self.now >= deadline);
+                let by_caller = over || step.limits.end.is_some_and(|end| end.by_caller);
                 let mut failed = Failed::new(FailoverReason::Timeout);
                 failed.committed = committed;
                 failed.summary = if by_caller {

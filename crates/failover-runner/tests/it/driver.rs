@@ -1,6 +1,6 @@
 //! The async driver: what it carries out, how long it waits, and what is left when it is dropped.
 
-use crate::common::{T0, model, policy};
+use crate::common::{T0, model, policy, profile};
 use async_trait::async_trait;
 use failover_auth::{CooldownPolicy, Failure, UsageStats, UserPinMode, next_usage};
 use failover_classify::{AsSignal, Classifier, Signal, Surface};
@@ -27,6 +27,17 @@ use std::time::Duration;
 pub(crate) struct ClientError {
     pub(crate) status: Option<u16>,
     pub(crate) body: &'static str,
+}
+
+/// A client's own timeout.
+#[derive(Debug, thiserror::Error)]
+#[error("timed out")]
+struct ClientTimeout;
+
+impl AsSignal for ClientTimeout {
+    fn with_signal<R>(&self, with: impl FnOnce(&Signal<'_>) -> R) -> R {
+        with(&Signal::new(Surface::Transport).with_code("ETIMEDOUT"))
+    }
 }
 
 impl AsSignal for ClientError {
@@ -604,6 +615,36 @@ async fn an_observer_sees_every_decision() {
     assert!(answer.is_ok());
     let names: Vec<&str> = seen.0.lock().unwrap().iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["candidate_failed", "candidate_succeeded"]);
+}
+
+/// A client that keeps the run's deadline itself ends its attempt before the runner does.
+// spec
+#[tokio::test]
+async fn the_runs_deadline_blames_nobody_whoever_keeps_it() {
+    for models in [&["a/m"][..], &["b/m", "a/m"]] {
+        let clock = clock();
+        let runner = Runner::builder(classifier()).clock(Arc::clone(&clock) as Arc<dyn Clock>).build();
+        let run = |deadline: u64| {
+            let spec = run_spec("run", models, &policy(|p| p.deadline_ms = Some(deadline)));
+            let clock = Arc::clone(&clock);
+            runner.start(spec).run(move |attempt: Attempt| {
+                let clock = Arc::clone(&clock);
+                async move {
+                    // As clients with a limit of their own do that is longer than a short run.
+                    let own = clock.now().after(Duration::from_secs(30));
+                    let end = attempt.limits.deadline.map_or(own, |deadline| deadline.min(own));
+                    clock.sleep_until(end).await;
+                    Err::<(), _>(ClientTimeout)
+                }
+            })
+        };
+        with_clock(&clock, run(1_500)).await.unwrap_err();
+        assert_eq!(clock.now().since(T0), Duration::from_millis(1_500));
+        let windows = |of: &str| runner.health().usage(&Subject::Profile(profile(of))).windows().len();
+        assert_eq!((windows("a:default"), windows("b:default")), (0, 0));
+        with_clock(&clock, run(300_000)).await.unwrap_err();
+        assert_eq!(windows("a:default"), 1, "a client's own limit is the provider's failure");
+    }
 }
 
 // spec: R-8

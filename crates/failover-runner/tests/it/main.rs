@@ -14,6 +14,7 @@ mod common;
 mod driver;
 mod fleet;
 mod log;
+mod plans;
 mod properties;
 mod scenarios;
 mod storm;

@@ -122,7 +122,7 @@ pub(crate) async fn stands(engine: &Engine, entry: &SessionEntry, now: Timestamp
     let stands = status(entry, None, &policy, now);
     let Some(origin) = &stands.origin else { return stands };
     engine.runner().look_at(origin).await;
-    status(entry, engine.runner().health().free_at(origin, now), &policy, now)
+    status(entry, engine.origin_free_at(entry, origin, now), &policy, now)
 }
 
 fn show(status: &SessionStatus, now: Timestamp, out: &mut impl Write) -> Result<Exit, Failure> {

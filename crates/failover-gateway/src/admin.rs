@@ -144,7 +144,7 @@ async fn sessions(engine: &Engine, now: Timestamp) -> Result<Vec<SessionShown>, 
             if status.answering.is_none() && !status.stored.is_a_choice() {
                 continue;
             }
-            let free = status.origin.as_ref().and_then(|model| engine.runner().health().free_at(model, now));
+            let free = status.origin.as_ref().and_then(|model| engine.origin_free_at(&entry, model, now));
             let next = failover::session::next_probe(&entry, free, &ProbePolicy::default(), now);
             shown.push(SessionShown {
                 session: session.to_string(),

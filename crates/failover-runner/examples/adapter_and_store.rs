@@ -10,7 +10,7 @@ use failover_provider::{
     AttemptFailure, AttemptScope, ChatReply, ChatRequest, FinishReason, Part, ProviderAdapter, Reply,
 };
 use failover_runner::plan::{Candidate, RunSpec};
-use failover_runner::session::select;
+use failover_runner::session::{preference, select};
 use failover_runner::{Adapters, CredentialSource, Runner, StoredSession, SystemClock};
 use failover_session::{ProbePolicy, SessionKey, Sessions};
 use failover_store::{KeyValue, MemoryStore};
@@ -85,7 +85,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let session =
             StoredSession::open(sessions.clone(), key.clone(), run.clone(), UserPinMode::Strict, now).await?;
         // The same entry says which model the run begins with.
-        let free_at = |model: &ModelRef| runner.health().free_at(model, now);
+        let wants = preference(session.entry(), UserPinMode::Strict);
+        let free_at = |model: &ModelRef| runner.health().free_at(model, &wants, now);
         let configured = config.selection()?;
         let (selection, _probe) =
             select(session.entry(), Some(&configured), free_at, &ProbePolicy::default(), now);

@@ -497,28 +497,30 @@ impl Health {
         }
     }
 
-    /// When the last window for `model` ends, or ended, or was lifted by a success or a person, on the profile where that is
-    /// soonest; `None` where a profile never had one. This is when the origin of a session's override is worth another look
-    /// (requirement S-7). Profiles that a person paused do not count.
-    pub fn free_at(&self, model: &ModelRef, now: Timestamp) -> Option<Timestamp> {
+    /// Since when, or from when, a session that wants its profiles like this can be served by `model` again: when the soonest
+    /// of the windows ends that keep all of them away; now, where some are kept away and others are free; when the last window
+    /// ended, or was lifted by a success or a person, where none is kept away; `None` where there never was a window. This is
+    /// when the origin of a session's override is worth another look (requirement S-7). Profiles that a person paused do not
+    /// count.
+    pub fn free_at(&self, model: &ModelRef, preference: &Preference, now: Timestamp) -> Option<Timestamp> {
         let wanted = OrderProfiles::from(&Candidate::new(model.clone()));
-        let slots = self.slots(&wanted, &Preference::default(), None, now).slots;
+        let mut slots = self.slots(&wanted, preference, None, now).slots;
+        slots.retain(|slot| slot.standing != Standing::Paused);
+        let out = |slot: &Slot| match slot.standing {
+            Standing::Out { until, .. } => Some(until),
+            Standing::Ready | Standing::Cold | Standing::Recovering { .. } | Standing::Paused => None,
+        };
+        let kept: Vec<Timestamp> = slots.iter().filter_map(out).collect();
+        if let Some(soonest) = kept.iter().min() {
+            return Some(if kept.len() < slots.len() { now } else { *soonest });
+        }
         let board = self.board();
         let whole = board.stats(&Subject::Provider(model.provider().clone()));
         let ended =
             |window: &Window| if window.until > Timestamp::ZERO { window.until } else { window.set_at };
-        let end = |slot: &Slot| {
-            let own = board.stats(&Subject::Profile(slot.profile.clone()));
-            let windows = own.into_iter().chain(whole).flat_map(UsageStats::windows);
-            windows.filter(|window| window.scope.covers(Some(model.model()))).map(ended).max()
-        };
-        slots
-            .iter()
-            .filter(|slot| slot.standing != Standing::Paused)
-            .map(end)
-            .collect::<Option<Vec<_>>>()?
-            .into_iter()
-            .min()
+        let own = slots.iter().filter_map(|slot| board.stats(&Subject::Profile(slot.profile.clone())));
+        let windows = own.chain(whole).flat_map(UsageStats::windows);
+        windows.filter(|window| window.scope.covers(Some(model.model()))).map(ended).max()
     }
 
     /// An attempt with the profile has ended in a way that blames nobody: at least it is no stranger any more.

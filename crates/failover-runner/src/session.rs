@@ -32,6 +32,22 @@ const CLAIM_LEASE: Duration = Duration::from_mins(1);
 /// How often a run says that it is still at its attempt. Most have ended before the first time.
 pub const RENEW_EVERY: Duration = Duration::from_secs(20);
 
+/// How the session wants its profiles. `mode` is what a person's pin means.
+pub fn preference(entry: &SessionEntry, mode: UserPinMode) -> Preference {
+    let pin = entry.pin().map(|stored| {
+        let mut pin = match stored.owner {
+            PinOwner::User => Pin::user(stored.profile),
+            PinOwner::Auto => Pin::auto(stored.profile, 0),
+        };
+        pin.compaction_count = stored.compaction_count.unwrap_or(0);
+        pin
+    });
+    // An entry without the host's count says nothing of compactions: what the pin counted still stands.
+    let counted = pin.as_ref().map_or(0, |pin| pin.compaction_count);
+    let compactions = entry.compactions().max(counted);
+    Preference { pin, compactions, mode }
+}
+
 impl SessionRun {
     /// Rolls back what dead runs left behind (requirement S-6); `None` where there is nothing to write.
     pub fn recovered(entry: &SessionEntry, now: Timestamp) -> Option<SessionEntry> {
@@ -40,17 +56,6 @@ impl SessionRun {
 
     /// A hold on `entry` for `run`.
     pub fn new(entry: &SessionEntry, run: RunId, mode: UserPinMode) -> Self {
-        let pin = entry.pin().map(|stored| {
-            let mut pin = match stored.owner {
-                PinOwner::User => Pin::user(stored.profile),
-                PinOwner::Auto => Pin::auto(stored.profile, 0),
-            };
-            pin.compaction_count = stored.compaction_count.unwrap_or(0);
-            pin
-        });
-        // An entry without the host's count says nothing of compactions: what the pin counted still stands.
-        let counted = pin.as_ref().map_or(0, |pin| pin.compaction_count);
-        let compactions = entry.compactions().max(counted);
         let origin = match entry.settled_selection() {
             StoredSelection::Auto { origin, .. } => origin,
             StoredSelection::Nothing
@@ -61,7 +66,7 @@ impl SessionRun {
         Self {
             ticket: ticket(entry, run),
             origin,
-            preference: Preference { pin, compactions, mode },
+            preference: preference(entry, mode),
             persistence: Persistence::Sticky,
             pending: None,
             claim: None,

@@ -17,7 +17,7 @@ use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher,
 use failover_provider::{AttemptFailure, LimitProbe, ProviderAdapter, Reply, TokenRefresher};
 use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec, Visit};
-use failover_runner::session::{SessionRun, select};
+use failover_runner::session::{SessionRun, preference, select};
 use failover_runner::{
     Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock, Watcher,
 };
@@ -575,7 +575,7 @@ impl Engine {
         let entry =
             stale(turn, &configured).and_then(|default| clear_stale_origin(&entry, default)).unwrap_or(entry);
         self.look_at_origin(&entry).await;
-        let free_at = |model: &ModelRef| self.runner.health().free_at(model, now);
+        let free_at = |model: &ModelRef| self.origin_free_at(&entry, model, now);
         let policy = ProbePolicy::default();
         let (selection, probe) = select(&entry, configured.as_ref().ok(), free_at, &policy, now);
         let start = start(selection.map_or(configured, Ok)?)?;
@@ -723,6 +723,17 @@ fn stale<'a>(turn: &Turn, configured: &'a Result<Selection, ChainError>) -> Opti
 
 impl Engine {
     /// Another process may know that what the session's override stands in for is well again (requirements S-7, K-3).
+    /// When `origin`, to which this session goes back, is worth another look, with the profiles that the session wants
+    /// ([`Health::free_at`](failover_runner::health::Health::free_at)).
+    pub fn origin_free_at(
+        &self,
+        entry: &SessionEntry,
+        origin: &ModelRef,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        self.runner.health().free_at(origin, &preference(entry, self.user_pin), now)
+    }
+
     async fn look_at_origin(&self, entry: &SessionEntry) {
         if let StoredSelection::Auto { origin: Some(origin), .. } = entry.settled_selection() {
             self.runner.look_at(&origin).await;

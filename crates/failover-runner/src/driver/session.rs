@@ -2,13 +2,13 @@
 
 use crate::health::{Health, Preference};
 use crate::plan::{ClaimAnswer, ClaimStep, RunSpec, SettleStep};
-use crate::session::{SessionRun, select};
+use crate::session::{SessionRun, preference, select};
 use failover_auth::UserPinMode;
 use failover_chain::Selection;
 use failover_session::{
     Notice, ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, take_notices,
 };
-use failover_types::{BoxFuture, ModelSelector, RunId, Timestamp};
+use failover_types::{BoxFuture, ModelRef, ModelSelector, RunId, Timestamp};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// One run's hold on its session. The runner bounds how long each call may hold it up (requirement A-25); a call that
@@ -96,9 +96,10 @@ impl StoredSession {
         policy: &ProbePolicy,
         now: Timestamp,
     ) -> Result<(Option<Selection>, Self), SessionsError> {
+        let mode = self.run().preference().mode;
         let chosen = self.sessions.update_with(&self.key, |entry| {
-            let (selection, probe) =
-                select(entry, configured, |model| health.free_at(model, now), policy, now);
+            let free_at = |model: &ModelRef| health.free_at(model, &preference(entry, mode), now);
+            let (selection, probe) = select(entry, configured, free_at, policy, now);
             (probe, selection)
         });
         let (entry, selection) = chosen.await?;

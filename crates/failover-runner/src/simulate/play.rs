@@ -7,7 +7,7 @@ use crate::plan::{
     AttemptEnd, AttemptStep, Candidate, ClaimAnswer, ClaimStep, Failed, PolicyConfig, RepairKind, RunPolicy,
     RunSpec, SettleStep,
 };
-use crate::session::{SessionRun, select};
+use crate::session::{SessionRun, preference, select};
 use failover_auth::{
     ClearScope, CooldownPolicy, Profile, ProfileSet, UsageStats, UserPinMode, WindowScope, clear, pause,
     resume,
@@ -281,7 +281,8 @@ impl Player<'_> {
             world.write(session, recovered);
             let entry = world.entry(session);
             let health = Arc::clone(self.engine.health());
-            let free_at = |model: &ModelRef| health.free_at(model, now);
+            let wants = preference(&entry, UserPinMode::Strict);
+            let free_at = |model: &ModelRef| health.free_at(model, &wants, now);
             let configured = Some(&self.configured);
             let (selected, probe) = select(&entry, configured, free_at, &ProbePolicy::default(), now);
             selection = selected.unwrap_or(selection);

@@ -7,6 +7,7 @@
     reason = "test helpers"
 )]
 
+mod back;
 mod behavior;
 mod claims;
 mod cold;

@@ -93,8 +93,18 @@ fn profiles(engine: &Engine, now: Timestamp) -> Vec<ProfileShown> {
     all
 }
 
+/// How long the store is asked for what other processes know.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Learns what other processes have done to profiles (requirement K-3); where the store is too slow, what is known here
+/// is shown.
+async fn look(state: &State) {
+    let _ = tokio::time::timeout(LOOK, state.engine.runner().reread_health()).await;
+}
+
 /// Every profile's state, for metrics.
-pub(crate) fn profile_states(state: &State, now: Timestamp) -> Vec<ProfileState> {
+pub(crate) async fn profile_states(state: &State, now: Timestamp) -> Vec<ProfileState> {
+    look(state).await;
     let shown = profiles(&state.engine, now).into_iter();
     shown
         .map(|shown| {
@@ -204,6 +214,7 @@ pub(crate) async fn handle(gateway: &Gateway, request: Request<Incoming>) -> Res
     let after = parts.uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("after="));
     let after = after.and_then(|after| after.parse().ok()).unwrap_or(0);
     if parts.method == Method::GET || parts.method == Method::HEAD {
+        look(&state).await;
         return match steps.as_slice() {
             ["status"] => done(&status(gateway, &state, after, now).await),
             ["decisions"] => done(&json!({ "now": now, "decisions": gateway.board().decisions(after) })),

@@ -115,7 +115,10 @@ fn route(
         "/v1/models" if read => models(gateway, request.headers(), dialect, loopback, None),
         "/healthz" if read => text(StatusCode::OK, "ok\n"),
         "/readyz" if read => readiness(gateway),
-        "/metrics" if read => metrics(gateway, request.headers(), loopback),
+        "/metrics" if read => {
+            let (gateway, headers) = (gateway.clone(), request.headers().clone());
+            return Box::pin(async move { metrics(&gateway, &headers, loopback).await });
+        }
         "/" if read => {
             let mut response = text(StatusCode::FOUND, "");
             response.headers_mut().insert(LOCATION, HeaderValue::from_static("/status"));
@@ -193,13 +196,13 @@ fn readiness(gateway: &Gateway) -> Response<Body> {
 }
 
 /// Numbers tell less than the admin API, and scrapers are simple: on loopback they need no token.
-fn metrics(gateway: &Gateway, headers: &HeaderMap, loopback: bool) -> Response<Body> {
+async fn metrics(gateway: &Gateway, headers: &HeaderMap, loopback: bool) -> Response<Body> {
     let state = gateway.state();
     let allowed = guard::caller(&state.settings, loopback, headers).map(|_| ());
     if let Err(refused) = allowed.or_else(|_| guard::admin(&state.settings, headers).map(|_| ())) {
         return refusal(ClientDialect::Chat, refused);
     }
-    let profiles = admin::profile_states(&state, gateway.clock().now());
+    let profiles = admin::profile_states(&state, gateway.clock().now()).await;
     let mut response = text(StatusCode::OK, gateway.metrics().render(&profiles));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

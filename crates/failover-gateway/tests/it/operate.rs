@@ -203,6 +203,22 @@ async fn sessions_are_selected_and_reset_by_admins() {
     assert!(!world.admin("sessions").await.to_string().contains("s2"));
 }
 
+// spec: K-3, A-23
+#[tokio::test]
+async fn what_another_process_did_to_a_profile_is_shown() {
+    let store = Arc::new(MemoryStore::new(Arc::new(failover::runner::SystemClock::new())));
+    let here = World::with(Setup { store: Some(Arc::clone(&store) as _), ..Setup::default() }).await;
+    let there = World::with(Setup { store: Some(store), ..Setup::default() }).await;
+    for (verb, state, usable) in [("pause", "paused", "0"), ("resume", "usable", "1")] {
+        steer(&there, &format!("profiles/first:default/{verb}"), &json!({})).await;
+        assert_eq!(here.admin("profiles").await["profiles"][0]["state"], state);
+        assert_eq!(here.admin("status").await["profiles"][0]["state"], state);
+        let metrics = here.get("/metrics", &[]).await.text();
+        let line = metrics.lines().find(|line| line.contains("first:default") && line.contains("usable"));
+        assert!(line.is_some_and(|line| line.ends_with(usable)), "{line:?}");
+    }
+}
+
 // spec: G-9
 #[tokio::test]
 async fn a_reload_is_for_what_comes_and_streams_go_on() {

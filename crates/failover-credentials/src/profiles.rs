@@ -18,6 +18,8 @@ use std::time::Duration;
 const PAGE: usize = 256;
 /// Tries of one swap. Each lost one means that another writer got through.
 const MAX_ATTEMPTS: u32 = 128;
+/// How many damaged records a look at all rows goes on past.
+const MAX_DAMAGED: u32 = 1_000;
 /// Names in a stored order.
 const MAX_ORDER: usize = 1_000;
 /// How long a lease that ran out is remembered.
@@ -272,10 +274,20 @@ impl Profiles {
     ) -> Result<Vec<(Key, Result<T, StoreError>)>, StoreError> {
         let prefix =
             Prefix::new(&["agent", self.agent.as_str(), kind]).map_err(|e| bad_key(kind, &[], &e))?;
-        let mut all = Vec::new();
+        let (mut all, mut damaged) = (Vec::new(), 0);
         let mut after: Option<Key> = None;
         loop {
-            let page = table.page(&prefix, after.as_ref(), PAGE).await?;
+            let page = match table.page(&prefix, after.as_ref(), PAGE).await {
+                // Set aside by now: the same page comes without it, and those that stood beside it.
+                Err(StoreError::Damaged { key, why }) if damaged < MAX_DAMAGED => {
+                    damaged += 1;
+                    if let Ok(name) = Key::from_stored(&key) {
+                        all.push((name, Err(StoreError::Damaged { key, why })));
+                    }
+                    continue;
+                }
+                page => page?,
+            };
             let full = page.len() == PAGE;
             after = page.last().map(|(key, _)| key.clone());
             all.extend(page.into_iter().map(|(key, row)| (key, row.map(|stored| stored.row))));

@@ -37,6 +37,8 @@ struct Names {
     place: String,
     /// What record keys begin with.
     record: String,
+    /// What the keys of damaged records begin with, which nobody reads but a person.
+    damaged: String,
     index: String,
     version: String,
     /// Where changes are published: the name of the record, and nothing else.
@@ -71,6 +73,7 @@ impl RedisStore {
             ConnectionManager::new_lazy_with_config(client.clone(), config).map_err(|e| refused(&e))?;
         let names = Names {
             record: format!("{{{namespace}}}:r:"),
+            damaged: format!("{{{namespace}}}:damaged:"),
             index: format!("{{{namespace}}}:index"),
             version: format!("{{{namespace}}}:version"),
             channel: format!("{{{namespace}}}:changes"),
@@ -92,18 +95,27 @@ impl RedisStore {
     ///
     /// Cancel safe.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
-        let mut connection = self.connection.clone();
-        let () = self.answer(redis::cmd("PING").query_async(&mut connection)).await?;
-        Ok(warnings(&mut connection).await)
+        let ping = |mut connection| async move { redis::cmd("PING").query_async(&mut connection).await };
+        let () = self.answer(true, ping).await?;
+        Ok(warnings(&mut self.connection.clone()).await)
     }
 
-    /// The server's answer, unless it did not answer lately.
-    async fn answer<T>(&self, asked: impl Future<Output = Result<T, RedisError>>) -> Result<T, StoreError> {
+    /// The server's answer, unless it did not answer lately. `ask` is called again where its first error is the
+    /// connection's from before: the server may be back since.
+    async fn answer<T, A>(&self, reads: bool, ask: impl Fn(ConnectionManager) -> A) -> Result<T, StoreError>
+    where
+        A: Future<Output = Result<T, RedisError>>,
+    {
         let place = || self.names.place.clone();
-        if let Some(why) = self.rest.why(Instant::now()) {
+        let begun = Instant::now();
+        if let Some(why) = self.rest.why(begun) {
             return Err(StoreError::Unavailable { place: place(), why: why.to_string() });
         }
-        match asked.await {
+        let mut asked = ask(self.connection.clone()).await;
+        if asked.as_ref().is_err_and(|e| is_old(e, reads, begun.elapsed())) {
+            asked = ask(self.connection.clone()).await;
+        }
+        match asked {
             Ok(answer) => {
                 self.rest.answered();
                 Ok(answer)
@@ -145,6 +157,14 @@ impl RedisStore {
     }
 }
 
+/// Whether an error tells of the connection as it was, and of a command that the server has not got: one that could not
+/// be made, or, for what only reads, one that was lost. The manager makes a new one once it has told of that.
+fn is_old(e: &RedisError, reads: bool, took: Duration) -> bool {
+    // No answer can be late that soon: the connection was.
+    let late = e.is_timeout() && took < PATIENCE / 2;
+    e.is_connection_refusal() || late || reads && e.is_io_error() && !e.is_timeout()
+}
+
 fn told(e: &RedisError) -> String {
     if e.is_timeout() { "the server did not answer within 1 s".to_owned() } else { e.to_string() }
 }
@@ -177,6 +197,13 @@ impl fmt::Debug for RedisStore {
     }
 }
 
+/// It was set aside by the script that met it.
+fn damaged(name: &str) -> StoreError {
+    tracing::warn!(key = name, "a damaged record was set aside");
+    let why = "its key held something else than a record; it is kept under `…:damaged:`".to_owned();
+    StoreError::Damaged { key: name.to_owned(), why }
+}
+
 fn versioned(version: &[u8], value: &[u8]) -> Option<Versioned> {
     let version = std::str::from_utf8(version).ok()?.parse().ok()?;
     Some(Versioned { version: Version(version), value: Value::new(value) })
@@ -185,16 +212,30 @@ fn versioned(version: &[u8], value: &[u8]) -> Option<Versioned> {
 #[async_trait]
 impl KeyValue for RedisStore {
     async fn get(&self, key: &Key) -> Result<Option<Versioned>, StoreError> {
-        let mut connection = self.connection.clone();
         let record = format!("{}{key}", self.names.record);
         let mut command = redis::cmd("HMGET");
         command.arg(record).arg("v").arg("d");
-        let (version, value): (Option<Vec<u8>>, Option<Vec<u8>>) =
-            self.answer(command.query_async(&mut connection)).await?;
-        version
-            .zip(value)
-            .map(|(version, value)| versioned(&version, &value).ok_or_else(|| self.confused()))
-            .transpose()
+        let command = &command;
+        let ask = |mut connection: ConnectionManager| async move {
+            match command.query_async(&mut connection).await {
+                // A key of another kind: damaged, as what is no version.
+                Err(e) if e.code() == Some("WRONGTYPE") => Ok((Some(Vec::new()), None)),
+                answer => answer,
+            }
+        };
+        let found: (Option<Vec<u8>>, Option<Vec<u8>>) = self.answer(true, ask).await?;
+        let (version, value) = match found {
+            (None, None) => return Ok(None),
+            (version, value) => (version.unwrap_or_default(), value),
+        };
+        match value.and_then(|value| versioned(&version, &value)) {
+            Some(found) => Ok(Some(found)),
+            // A swap that expects what cannot be sets it aside, or finds that somebody else has mended it.
+            None => match self.swap(key, Expect::Version(Version(0)), None, WriteOptions::soft()).await? {
+                Swap::Lost(current) => Ok(current),
+                Swap::Done(_) => Err(self.confused()),
+            },
+        }
     }
 
     async fn swap(
@@ -213,7 +254,6 @@ impl KeyValue for RedisStore {
         };
         // Both classes of write are acknowledged alike: durability is the server's.
         let life = write.expires_at.map(|at| at.since(self.clock.now()).as_millis().to_string());
-        let mut connection = self.connection.clone();
         let mut swap = self.names.swap.key(format!("{}{key}", self.names.record));
         swap.key(&self.names.index)
             .key(&self.names.version)
@@ -222,10 +262,14 @@ impl KeyValue for RedisStore {
             .arg(next.as_ref().map_or(&[][..], Value::as_bytes))
             .arg(life.unwrap_or_default())
             .arg(key.as_str())
-            .arg(&self.names.channel);
-        let answer: Vec<Vec<u8>> = self.answer(swap.invoke_async(&mut connection)).await?;
+            .arg(&self.names.channel)
+            .arg(&self.names.damaged);
+        let swap = &swap;
+        let ask = |mut connection| async move { swap.invoke_async(&mut connection).await };
+        let answer: Vec<Vec<u8>> = self.answer(false, ask).await?;
         let parts: Vec<&[u8]> = answer.iter().map(Vec::as_slice).collect();
         match parts.as_slice() {
+            [b"damaged"] => Err(damaged(key.as_str())),
             [b"done"] => Ok(Swap::Done(None)),
             [b"done", version] => {
                 let done = versioned(version, &[]).ok_or_else(|| self.confused())?;
@@ -254,14 +298,21 @@ impl KeyValue for RedisStore {
         // A prefix ends with a slash; the next byte ends its subtree.
         let to = prefix.as_str().strip_suffix('/').map_or_else(|| "+".to_owned(), |stem| format!("({stem}0"));
         let mut found = Vec::new();
+        let mut broken = None;
         while found.len() < limit {
-            let mut connection = self.connection.clone();
             let mut scan = self.names.scan.key(&self.names.index);
-            scan.arg(&from).arg(&to).arg((limit - found.len()).min(PAGE)).arg(&self.names.record);
-            let answer: Vec<Vec<u8>> = self.answer(scan.invoke_async(&mut connection)).await?;
+            scan.arg(&from).arg(&to).arg((limit - found.len()).min(PAGE));
+            scan.arg(&self.names.record).arg(&self.names.damaged);
+            let scan = &scan;
+            let ask = |mut connection| async move { scan.invoke_async(&mut connection).await };
+            let answer: Vec<Vec<u8>> = self.answer(true, ask).await?;
             let (stopped, records) = answer.split_first().ok_or_else(|| self.confused())?;
             for record in records.chunks(3) {
                 let [name, version, value] = record else { return Err(self.confused()) };
+                if version.is_empty() {
+                    broken.get_or_insert(damaged(&String::from_utf8_lossy(name)));
+                    continue;
+                }
                 let key = std::str::from_utf8(name).ok().and_then(|name| Key::from_stored(name).ok());
                 let entry = key.zip(versioned(version, value)).ok_or_else(|| self.confused())?;
                 found.push(entry);
@@ -271,7 +322,7 @@ impl KeyValue for RedisStore {
             }
             from = format!("({}", String::from_utf8_lossy(stopped));
         }
-        Ok(found)
+        broken.map_or(Ok(found), Err)
     }
 
     async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {

@@ -384,3 +384,68 @@ async fn after_a_server_has_hung_the_store_goes_on() {
     assert!(after > before);
     assert_eq!(store.get(&key).await.unwrap().unwrap().version, after);
 }
+
+/// What a server that went and came back is told first gets its answer, and no tale of the time before.
+// spec: K-3, A-25
+#[tokio::test]
+async fn the_first_call_after_a_server_came_back_is_answered() {
+    let Some(mut server) = RedisServer::start("the_first_call_after", &[]) else { return };
+    let (reads, writes) = (open(&server).await, open(&server).await);
+    let version = put(&reads, Expect::Absent, "1").await;
+    server.kill();
+    for store in [&reads, &writes] {
+        for _ in 0..3 {
+            assert!(matches!(store.get(&key()).await, Err(StoreError::Unavailable { .. })));
+        }
+    }
+    server.restart(&[]);
+    open(&server).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let version = put(&writes, Expect::Version(version), "2").await;
+    assert_eq!(reads.get(&key()).await.unwrap().unwrap().version, version);
+}
+
+/// One key is of another kind, one has no number for its version, and one has no value.
+// spec: K-2
+#[tokio::test]
+async fn a_damaged_record_is_set_aside_and_hides_no_other() {
+    let Some(server) = RedisServer::start("a_damaged_record", &[]) else { return };
+    let store = open(&server).await;
+    let names = ["a", "b", "c", "good"].map(|name| Key::new(&["x", name]).unwrap());
+    let client = redis::Client::open(server.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let prefix = Prefix::new(&["x"]).unwrap();
+    for round in ["scan", "get", "swap"] {
+        for name in &names {
+            let expect = Expect::from(store.get(name).await.unwrap().as_ref());
+            let value = Some(Value::new(&b"1"[..]));
+            let put = store.swap(name, expect, value, WriteOptions::durable()).await.unwrap();
+            assert!(matches!(put, Swap::Done(_)), "{round}");
+        }
+        let [a, b, c] = ["a", "b", "c"].map(|name| format!("{{x}}:r:x/{name}"));
+        let mut damage = redis::pipe();
+        damage.cmd("DEL").arg(&a).ignore().cmd("SET").arg(&a).arg("text").ignore();
+        damage.cmd("HSET").arg(&b).arg("v").arg("none").ignore().cmd("HDEL").arg(&c).arg("d").ignore();
+        let () = damage.query_async(&mut connection).await.unwrap();
+        let mut told = Vec::new();
+        match round {
+            "scan" => told.push(store.scan(&prefix, None, 10).await.map(drop)),
+            round => {
+                for name in &names[..3] {
+                    told.push(match round {
+                        "get" => store.get(name).await.map(drop),
+                        _ => store.swap(name, Expect::Absent, None, WriteOptions::soft()).await.map(drop),
+                    });
+                }
+            }
+        }
+        for told in told {
+            assert!(matches!(told, Err(StoreError::Damaged { .. })), "{round}: {told:?}");
+        }
+        let left = store.scan(&prefix, None, 10).await.unwrap();
+        assert_eq!(left.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&names[3]], "{round}");
+        let kept: String =
+            redis::cmd("GET").arg("{x}:damaged:x/a").query_async(&mut connection).await.unwrap();
+        assert_eq!(kept, "text", "{round}");
+    }
+}

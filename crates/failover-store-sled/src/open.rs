@@ -87,7 +87,7 @@ impl SledOptions {
         guard::make_private_dir(&home).map_err(|e| engine(dir, e))?;
         let log = guard::private_file().open(&db_path).map_err(|e| engine(dir, e))?;
 
-        keep_copy(&home).map_err(|e| engine(dir, e))?;
+        keep_copy(&home, |from, to| fs::copy(from, to)).map_err(|e| engine(dir, e))?;
         let (db, trees, mut upkeep) = guarded(dir, || {
             let db = open_engine(dir, &home)?;
             let trees = Trees::open(&db).map_err(|e| from_sled(dir, e))?;
@@ -155,8 +155,9 @@ pub(crate) fn open_empty(dir: &Path) -> Result<(sled::Db, Trees), StoreError> {
 }
 
 /// sled cuts off what it takes for a torn end as soon as it opens its log. Until the outcome is known to be good,
-/// the log as it was is kept here, for a salvage. An older copy tells more than a newer one, and stays.
-fn keep_copy(home: &Path) -> io::Result<()> {
+/// the log as it was is kept here, for a salvage. An older copy tells more than a newer one, and stays. Where the disk
+/// has no room for it, the store opens without.
+fn keep_copy(home: &Path, copied: impl FnOnce(&Path, &Path) -> io::Result<u64>) -> io::Result<()> {
     let (log, copy) = (home.join("db"), copy_path(home));
     let len = fs::metadata(&log)?.len();
     if len == 0 || len > COPY_UP_TO || copy.exists() {
@@ -164,8 +165,18 @@ fn keep_copy(home: &Path) -> io::Result<()> {
     }
     // Under another name first: a copy that was cut short must not pass for a whole one.
     let unfinished = home.join("db.copying");
-    fs::copy(&log, &unfinished)?;
-    fs::rename(unfinished, copy)
+    match copied(&log, &unfinished).and_then(|_| fs::rename(&unfinished, copy)) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            // What is left of it takes the room that the store needs.
+            let left = fs::remove_file(&unfinished);
+            if !matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+                return Err(error);
+            }
+            tracing::warn!(place = %home.display(), %error, ?left, "the log is opened without a copy of it");
+            Ok(())
+        }
+    }
 }
 
 fn drop_copy(home: &Path) -> io::Result<()> {
@@ -177,4 +188,29 @@ fn drop_copy(home: &Path) -> io::Result<()> {
 
 pub(crate) fn copy_path(home: &Path) -> PathBuf {
     home.join("db.before")
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    // spec: A-25, K-2
+    #[test]
+    fn a_full_disk_gets_no_copy_and_keeps_nothing_of_it() {
+        let home = tempfile::tempdir().unwrap();
+        let db = home.path().join("db");
+        fs::write(&db, "log").unwrap();
+        let full = |_: &Path, to: &Path| {
+            fs::write(to, "l")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        keep_copy(home.path(), full).unwrap();
+        let left = || fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(left().collect::<Vec<_>>(), ["db"]);
+        let denied = |_: &Path, _: &Path| Err(io::ErrorKind::PermissionDenied.into());
+        assert!(keep_copy(home.path(), denied).is_err());
+        keep_copy(home.path(), |from, to| fs::copy(from, to)).unwrap();
+        assert!(copy_path(home.path()).exists() && db.exists());
+    }
 }

@@ -178,15 +178,25 @@ pub(crate) async fn open_or_memory() -> (Arc<dyn KeyValue>, Option<String>) {
     }
 }
 
-/// A store for a server: what to tell of it, and whether nobody else runs sessions on it. A shared one that is away is
-/// no reason not to serve: what is learnt is written when it is back.
+/// A store for a server: what to tell of it, and whether nobody else runs sessions on it. One that is away or broken is no
+/// reason not to serve (requirement A-25): what is learnt is written when a shared one is back. Only one that is not safe
+/// to open is refused.
 pub(crate) async fn for_serving() -> Result<(Arc<dyn KeyValue>, bool, Vec<String>), Failure> {
     if let Some(shared) = shared().await {
         let Shared { store, state } = shared?;
         let told = state.unwrap_or_else(|why| vec![format!("{why}; answers go on without it")]);
         return Ok((store, false, told));
     }
-    let store = open_store().await.map_err(|error| Failure::new(Exit::State, chain(&error)))?;
+    let store = match open_store().await {
+        Ok(store) => store,
+        Err(error @ StoreError::Refused { .. }) => return Err(Failure::new(Exit::State, chain(&error))),
+        Err(error) => {
+            let why = "it serves without: stored credentials, pauses and what was chosen for sessions are not known, and \
+                       nothing is remembered. `failover doctor` says what to do, then start it again";
+            let told = vec![format!("{}; {why}", chain(&error))];
+            return Ok((Arc::new(MemoryStore::new(Arc::new(SystemClock::new()))), true, told));
+        }
+    };
     let owns = store.owned().is_some();
     let held = "another process has the state directory open; this one works through it";
     let told = if owns { Vec::new() } else { vec![held.to_owned()] };

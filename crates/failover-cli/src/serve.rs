@@ -135,7 +135,14 @@ async fn served(args: &ServeArgs) -> Result<Exit, Failure> {
     }
     let mut admin = None;
     if loaded.config.gateway.admin.tokens.is_empty() {
-        let token = if args.memory { new_admin_token()? } else { kept_admin_token()? };
+        let token = match (!args.memory).then(kept_admin_token) {
+            None => new_admin_token()?,
+            Some(Ok(token)) => token,
+            Some(Err(failure)) => {
+                tracing::warn!("{}; the admin token is a new one, for this time only", failure.message);
+                new_admin_token()?
+            }
+        };
         builder = builder.admin_token("admin", token.expose());
         admin = Some(token);
     }

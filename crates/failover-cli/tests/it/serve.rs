@@ -49,7 +49,7 @@ impl Server {
             }
         };
         let file = home.join("state").join("admin-token");
-        let admin = std::fs::read_to_string(file).unwrap().trim().to_owned();
+        let admin = std::fs::read_to_string(file).unwrap_or_default().trim().to_owned();
         Self { child, address, log, admin }
     }
 
@@ -126,6 +126,19 @@ fn it_takes_more_connections_than_the_soft_limit_of_open_files() {
     let (status, answer) = server.ask(None);
     assert_eq!((status, served(&answer)), (200, "first/one"), "{answer}");
     drop(idle);
+}
+
+/// Here the state directory is a file.
+// spec: A-25
+#[test]
+fn a_store_that_cannot_be_opened_is_told_and_no_reason_not_to_serve() {
+    let world = World::new();
+    let state = world.home.path().join("state");
+    let _ = std::fs::remove_dir_all(&state);
+    std::fs::write(&state, "").unwrap();
+    let server = Server::start(&world);
+    let (status, answer) = server.ask(Some("s"));
+    assert_eq!((status, served(&answer)), (200, "first/one"), "{answer}");
 }
 
 // spec: U-2, G-1, G-8

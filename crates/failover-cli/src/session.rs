@@ -121,7 +121,7 @@ pub(crate) async fn stands(engine: &Engine, entry: &SessionEntry, now: Timestamp
     let policy = ProbePolicy::default();
     let stands = status(entry, None, &policy, now);
     let Some(origin) = &stands.origin else { return stands };
-    engine.runner().look_at(origin).await;
+    engine.runner().look_at(origin, now).await;
     status(entry, engine.origin_free_at(entry, origin, now), &policy, now)
 }
 

@@ -5,12 +5,13 @@ use crate::keys::Keys;
 use crate::known_sessions::KnownSessions;
 use crate::limits::LimitWatch;
 use crate::needs::{has_images, needs};
+use crate::opening::{Opened, stale};
 use crate::providers::Providers;
 use crate::roster::{Read, Reader};
 use crate::settings::{self, SettingsError};
 use crate::turn::{Start, Turn};
 use failover_auth::{RefreshPolicy, UserPinMode};
-use failover_chain::{Chain, ChainConfig, ChainError, Selection};
+use failover_chain::{Chain, ChainConfig, ChainError};
 use failover_classify::AsSignal;
 use failover_config::Loaded;
 use failover_credentials::{Credentials, Environment, Judge, Profiles, Refresher, Secrets};
@@ -18,12 +19,8 @@ use failover_provider::{AttemptFailure, LimitProbe, ProviderAdapter, Reply, Toke
 use failover_runner::health::Roster;
 use failover_runner::plan::{DecisionObserver, RunPolicy, RunSpec, Visit};
 use failover_runner::session::{SessionRun, preference, select};
-use failover_runner::{
-    Adapters, Answer, Attempt, Explanation, RunError, Runner, StoredSession, SystemClock, Watcher,
-};
-use failover_session::{
-    ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, StoredSelection, clear_stale_origin,
-};
+use failover_runner::{Adapters, Answer, Attempt, Explanation, RunError, Runner, SystemClock, Watcher};
+use failover_session::{ProbePolicy, SessionEntry, SessionKey, Sessions, SessionsError, clear_stale_origin};
 use failover_store::{KeyValue, MemoryStore};
 use failover_types::{AgentId, Clock, ModelRef, ProfileId, ProviderId, RunId, Timestamp};
 use std::collections::HashMap;
@@ -93,19 +90,19 @@ pub struct Setup {
 /// A runner with everything that a config names. Cheap to clone; clones share health.
 #[derive(Clone)]
 pub struct Engine {
-    runner: Runner,
+    pub(crate) runner: Runner,
     adapters: Adapters,
-    chain: Arc<ChainConfig>,
+    pub(crate) chain: Arc<ChainConfig>,
     policy: RunPolicy,
-    sessions: Sessions,
+    pub(crate) sessions: Sessions,
     profiles: Profiles,
-    user_pin: UserPinMode,
-    clock: Arc<dyn Clock>,
-    agent: AgentId,
+    pub(crate) user_pin: UserPinMode,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) agent: AgentId,
     reader: Arc<Reader>,
     keys: Arc<Keys>,
     limits: Arc<LimitWatch>,
-    known: Arc<KnownSessions>,
+    pub(crate) known: Arc<KnownSessions>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -307,12 +304,6 @@ fn adapters(
     Ok((made, unused))
 }
 
-/// What a turn runs on: whose choice the model is, and the session that the run holds.
-struct Opened {
-    start: Start,
-    session: Option<StoredSession>,
-}
-
 /// How often a turn begins anew because a person chose a model meanwhile that its chain does not have.
 const RESTARTS: usize = 8;
 
@@ -394,7 +385,13 @@ impl Engine {
     ///
     /// Cancel safe: a look that has begun goes on.
     pub async fn refresh(&self) {
-        self.reader.refresh(self.runner.health(), &self.keys).await;
+        self.refresh_since(self.clock.now()).await;
+    }
+
+    /// As [`Engine::refresh`], for a turn that the store has held up since `since`.
+    async fn refresh_since(&self, since: Timestamp) {
+        let until = since.after(self.policy.bookkeeping());
+        self.reader.refresh(self.runner.health(), &self.keys, until).await;
     }
 
     /// Whose engine it is.
@@ -448,15 +445,15 @@ impl Engine {
         F: Fn(Reply) -> Fut + Send + Sync,
         Fut: Future<Output = Result<T, AttemptFailure>> + Send,
     {
-        self.refresh().await;
         let begun = self.clock.now();
-        let mut ended = self.run(turn, &take, None).await;
+        self.refresh_since(begun).await;
+        let mut ended = self.run(turn, &take, begun, None).await;
         let mut before: Vec<Visit> = Vec::new();
         for _ in 0..RESTARTS {
             // The session says so by now: the turn begins anew with what the person chose (requirement S-10).
             let Err(RunError::SwitchTo { trail, .. }) = &mut ended else { break };
             before.append(trail);
-            ended = Box::pin(self.run(turn, &take, Some(begun))).await;
+            ended = Box::pin(self.run(turn, &take, self.clock.now(), Some(begun))).await;
         }
         if let Ok(answer) = &mut ended {
             before.append(&mut answer.trail);
@@ -465,11 +462,13 @@ impl Engine {
         ended
     }
 
-    /// One run of a turn, of one that `began` earlier with the time that is left for it.
+    /// One run of a turn, of one that `began` earlier with the time that is left for it. The store has held it up since
+    /// `since`.
     async fn run<T, F, Fut>(
         &self,
         turn: &Turn,
         take: &F,
+        since: Timestamp,
         began: Option<Timestamp>,
     ) -> Result<Answer<T>, RunError<AttemptFailure>>
     where
@@ -478,7 +477,8 @@ impl Engine {
         Fut: Future<Output = Result<T, AttemptFailure>> + Send,
     {
         let run = self.runner.next_run().map_err(|error| RunError::Misuse(error.to_string()))?;
-        let opened = self.open(turn, &run).await.map_err(|error| RunError::Misuse(error.to_string()))?;
+        let opened =
+            self.open(turn, &run, since).await.map_err(|error| RunError::Misuse(error.to_string()))?;
         let Opened { start, session } = opened;
         let mut spec = self.spec(run, &start, turn);
         if let Some(deadline) = began.and_then(|began| self.deadline(began)) {
@@ -489,7 +489,7 @@ impl Engine {
         let session = session.map(|session| Arc::new(session.for_spec(&spec)));
         let follow =
             session.as_ref().map(|session| Follow::new(Arc::clone(session), Arc::clone(&self.clock)));
-        let mut running = self.runner.start(spec);
+        let mut running = self.runner.start(spec).held_up_since(since);
         if let Some(session) = session {
             running = running.session(session);
         }
@@ -560,8 +560,8 @@ impl Engine {
         Ok(TurnExplanation { chain: start.chain(turn, &self.chain), plan })
     }
 
-    /// What [`Engine::open`] would come to, read only: the selection, and the entry that the run would hold.
-    async fn foresee(&self, turn: &Turn) -> Result<(Start, Option<SessionEntry>), ChainError> {
+    /// What opening the turn's session would come to, read only: the selection, and the entry that the run would hold.
+    pub(crate) async fn foresee(&self, turn: &Turn) -> Result<(Start, Option<SessionEntry>), ChainError> {
         let start = |selected| Start::new(selected, has_images(&turn.request), turn.chain(&self.chain));
         if let Some(given) = turn.given(&self.chain)? {
             return Ok((start(given)?, None));
@@ -569,12 +569,13 @@ impl Engine {
         let configured = turn.configured(&self.chain);
         let Some(session) = &turn.session else { return Ok((start(configured?)?, None)) };
         let key = SessionKey::new(self.agent.clone(), session.clone());
-        let entry = self.last_known(&key).await.unwrap_or_default();
+        let known = |_| self.known.get(session);
+        let entry = self.sessions.get(&key).await.unwrap_or_else(known).unwrap_or_default();
         let now = self.clock.now();
         let entry = SessionRun::recovered(&entry, now).unwrap_or(entry);
         let entry =
             stale(turn, &configured).and_then(|default| clear_stale_origin(&entry, default)).unwrap_or(entry);
-        self.look_at_origin(&entry).await;
+        self.look_at_origin(&entry, now).await;
         let free_at = |model: &ModelRef| self.origin_free_at(&entry, model, now);
         let policy = ProbePolicy::default();
         let (selection, probe) = select(&entry, configured.as_ref().ok(), free_at, &policy, now);
@@ -645,84 +646,6 @@ impl Engine {
         spec
     }
 
-    /// Reads the selection and takes the run's ticket from one and the same entry.
-    async fn open(&self, turn: &Turn, run: &RunId) -> Result<Opened, ChainError> {
-        let start = |selected| Start::new(selected, has_images(&turn.request), turn.chain(&self.chain));
-        if let Some(given) = turn.given(&self.chain)? {
-            return Ok(Opened { start: start(given)?, session: None });
-        }
-        let Some(session) = &turn.session else {
-            return Ok(Opened { start: start(turn.configured(&self.chain)?)?, session: None });
-        };
-        if has_images(&turn.request) {
-            // In a box, as below.
-            let (start, _) = Box::pin(self.foresee(turn)).await?;
-            if start.image.is_some() {
-                return Ok(Opened { start, session: None });
-            }
-        }
-        let key = SessionKey::new(self.agent.clone(), session.clone());
-        let now = self.clock.now();
-        // A choice in the session needs no configured model.
-        let configured = turn.configured(&self.chain);
-        let default = stale(turn, &configured);
-        // In a box: turns without a session need no room for it.
-        match Box::pin(self.hold(key.clone(), run.clone(), configured.as_ref().ok(), default, now)).await {
-            Ok((selection, held)) => {
-                self.known.note(session, held.entry());
-                let selected = selection.map_or(configured, Ok)?;
-                Ok(Opened { start: Start { selected, image: None }, session: Some(held) })
-            }
-            Err(error) => {
-                let Some(entry) = self.last_known(&key).await else {
-                    tracing::warn!(session = %session, %error, "the session cannot be read; this turn goes on without it, whatever was chosen for it");
-                    return Ok(Opened { start: start(configured?)?, session: None });
-                };
-                tracing::warn!(session = %session, %error, "the session cannot be written; what is known of it counts");
-                // A probe of an override's origin that cannot be noted would be made by every turn.
-                let mut never = ProbePolicy::default();
-                (never.every, never.throttle) = (Duration::MAX, Duration::MAX);
-                let (selection, _) = select(&entry, configured.as_ref().ok(), |_| None, &never, now);
-                let held =
-                    StoredSession::known(self.sessions.clone(), key, entry, run.clone(), self.user_pin);
-                let selected = selection.map_or(configured, Ok)?;
-                Ok(Opened { start: Start { selected, image: None }, session: Some(held) })
-            }
-        }
-    }
-
-    /// What stands in a session that cannot be written now, or what this process last knew a person to have chosen there.
-    async fn last_known(&self, key: &SessionKey) -> Option<SessionEntry> {
-        match self.sessions.get(key).await {
-            Ok(entry) => entry,
-            Err(_) => self.known.get(&key.session),
-        }
-    }
-
-    async fn hold(
-        &self,
-        key: SessionKey,
-        run: RunId,
-        configured: Option<&Selection>,
-        default: Option<&ModelRef>,
-        now: Timestamp,
-    ) -> Result<(Option<Selection>, StoredSession), SessionsError> {
-        if let Some(default) = default {
-            self.sessions.update(&key, |entry| clear_stale_origin(entry, default)).await?;
-        }
-        let session = StoredSession::open(self.sessions.clone(), key, run, self.user_pin, now).await?;
-        self.look_at_origin(session.entry()).await;
-        session.select(configured, self.runner.health(), &ProbePolicy::default(), now).await
-    }
-}
-
-/// What the override of a session must come from to stay, where the turn is a heartbeat (requirement S-8).
-fn stale<'a>(turn: &Turn, configured: &'a Result<Selection, ChainError>) -> Option<&'a ModelRef> {
-    configured.as_ref().ok().filter(|_| turn.heartbeat).map(Selection::model)
-}
-
-impl Engine {
-    /// Another process may know that what the session's override stands in for is well again (requirements S-7, K-3).
     /// When `origin`, to which this session goes back, is worth another look, with the profiles that the session wants
     /// ([`Health::free_at`](failover_runner::health::Health::free_at)).
     pub fn origin_free_at(
@@ -732,12 +655,6 @@ impl Engine {
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.runner.health().free_at(origin, &preference(entry, self.user_pin), now)
-    }
-
-    async fn look_at_origin(&self, entry: &SessionEntry) {
-        if let StoredSelection::Auto { origin: Some(origin), .. } = entry.settled_selection() {
-            self.runner.look_at(&origin).await;
-        }
     }
 }
 

@@ -21,6 +21,7 @@ mod known;
 mod known_sessions;
 mod limits;
 mod needs;
+mod opening;
 #[cfg(feature = "http")]
 mod providers;
 #[cfg(not(feature = "http"))]

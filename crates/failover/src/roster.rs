@@ -3,7 +3,7 @@
 
 use crate::keys::{Keys, Listed, Origins};
 use crate::{providers, settings};
-use failover_auth::{ProfileSet, auth_aliases};
+use failover_auth::{ProfileSet, UsageStats, auth_aliases};
 use failover_config::{Config, Loaded};
 use failover_credentials::{Environment, Profiles, Unreadable};
 use failover_runner::health::{Health, Roster};
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// How old a look at the store may be: a change made elsewhere is known within a second (requirement K-3).
 const FRESH: Duration = Duration::from_millis(500);
-/// How long a turn waits for a look at the store (requirement A-25).
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How long an engine that is made waits for its credentials: without them there is little that it could ask.
+const FIRST: Duration = Duration::from_secs(2);
 
 /// Reads the roster.
 pub(crate) struct Reader {
@@ -80,25 +80,36 @@ impl Reader {
         self.loaded.config.auth.order.get(provider).is_some_and(|order| order.contains(profile))
     }
 
-    /// Reads everything for the first time. A store that fails costs its profiles, and a warning.
+    /// Reads everything for the first time. A store that fails, or takes its time, costs its profiles until the next
+    /// look, and a warning.
     pub(crate) async fn first(&self) -> Read {
         let now = self.clock.now();
-        // Looked at before the rows are: what changes in between is read again.
-        let version = self.profiles.roster_version().await.unwrap_or_default();
-        *self.seen() = Seen { version, at: now };
-        match self.stored().await {
-            Ok(stored) => self.put_together(stored).await,
-            Err(error) => {
-                let mut read = self.put_together(Stored::default()).await;
-                read.warnings.insert(0, format!("stored credentials cannot be read: {error}"));
-                read
-            }
-        }
+        self.seen().at = now;
+        let until = now.after(FIRST);
+        let why = tokio::select! {
+            biased;
+            stored = self.all(now) => match stored {
+                Ok(stored) => return self.put_together(stored, Some(until)).await,
+                Err(error) => error.to_string(),
+            },
+            () = self.clock.sleep_until(until) => format!("the store took longer than {} s", FIRST.as_secs()),
+        };
+        let mut read = self.put_together(Stored::default(), Some(now)).await;
+        read.warnings.insert(0, format!("stored credentials cannot be read: {why}"));
+        read
     }
 
-    /// Looks whether somebody changed a credential or an order, if the last look is old, and takes that over. Waits
-    /// for no more than 50 ms; what takes longer goes on behind the caller.
-    pub(crate) async fn refresh(self: &Arc<Self>, health: &Arc<Health>, keys: &Arc<Keys>) {
+    async fn all(&self, now: Timestamp) -> Result<Stored, StoreError> {
+        // Looked at before the rows are: what changes in between is read again.
+        let version = self.profiles.roster_version().await?;
+        let stored = self.stored().await?;
+        *self.seen() = Seen { version, at: now };
+        Ok(stored)
+    }
+
+    /// Looks whether somebody changed a credential or an order, if the last look is old, and takes that over. What comes
+    /// later than `until` goes on behind the caller.
+    pub(crate) async fn refresh(self: &Arc<Self>, health: &Arc<Health>, keys: &Arc<Keys>, until: Timestamp) {
         let now = self.clock.now();
         let Seen { at, .. } = *self.seen();
         if now >= at && now.since(at) < FRESH || self.reading.swap(true, Ordering::AcqRel) {
@@ -110,7 +121,7 @@ impl Reader {
         tokio::select! {
             biased;
             _ = look => {}
-            () = self.clock.sleep_until(now.after(PATIENCE)) => {}
+            () = self.clock.sleep_until(until) => {}
         }
     }
 
@@ -120,7 +131,7 @@ impl Reader {
         match self.changed(now).await {
             Ok(None) => {}
             Ok(Some((stored, seen))) => {
-                let Read { roster, origins, .. } = self.put_together(stored).await;
+                let Read { roster, origins, .. } = self.put_together(stored, None).await;
                 keys.set_origins(origins);
                 health.set_roster(roster);
                 *self.seen() = seen;
@@ -147,7 +158,8 @@ impl Reader {
         Ok(Stored { set, unreadable, orders: self.profiles.orders().await? })
     }
 
-    async fn put_together(&self, stored: Stored) -> Read {
+    /// `until` bounds the wait for what the store knows of keys that do not lie in it: a run reads that, too.
+    async fn put_together(&self, stored: Stored, until: Option<Timestamp>) -> Read {
         let Self { loaded, named, environment, profiles, .. } = self;
         let Stored { mut set, unreadable, orders } = stored;
         let mut listed = Listed::new(&loaded.config, environment);
@@ -170,7 +182,15 @@ impl Reader {
             }
         }
         for mut profile in listed.profiles.drain(..) {
-            profile.usage = profiles.usage(&profile.id).await.unwrap_or_default();
+            let usage = profiles.usage(&profile.id);
+            profile.usage = match until {
+                None => usage.await.unwrap_or_default(),
+                Some(until) => tokio::select! {
+                    biased;
+                    usage = usage => usage.unwrap_or_default(),
+                    () = self.clock.sleep_until(until) => UsageStats::default(),
+                },
+            };
             set.insert(profile);
         }
         warnings.extend(settings::ghosts(loaded, |profile| set.get(profile).is_some()));

@@ -9,7 +9,7 @@ use crate::plan::{Candidate, DecisionObserver, RunPolicy, RunSpec, SpecError};
 use failover_auth::CooldownPolicy;
 use failover_classify::{AsSignal, Classifier, Signal, Verdict};
 use failover_store::KeyValue;
-use failover_types::{AgentId, Clock, IdError, ModelRef, RunId};
+use failover_types::{AgentId, BoxFuture, Clock, IdError, ModelRef, RunId, Timestamp};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,6 +63,13 @@ pub(super) struct Inner {
     /// What the ids of its runs begin with.
     ids: String,
     runs: AtomicU64,
+}
+
+impl Inner {
+    /// How long bookkeeping may hold up what began at `since`.
+    pub(super) fn patience(&self, since: Timestamp, policy: &RunPolicy) -> Patience {
+        Patience::since(since, Arc::clone(&self.clock), Arc::clone(&self.late), policy.bookkeeping())
+    }
 }
 
 /// Makes a [`Runner`].
@@ -177,21 +184,32 @@ impl Runner {
     }
 
     /// Reads what the store knows of those who serve `model`, where that was long ago: another process may know better. Holds
-    /// nobody up for longer than other bookkeeping may.
+    /// nobody up for longer than other bookkeeping may that began at `since` ([`Runner::bookkeep`]).
     ///
     /// # Cancel safety
     ///
     /// Cancel safe.
-    pub async fn look_at(&self, model: &ModelRef) {
-        let inner = &*self.0;
-        let Some(books) = &inner.books else { return };
+    pub async fn look_at(&self, model: &ModelRef, since: Timestamp) {
+        let Some(books) = &self.0.books else { return };
         let stale = books.stale(model);
-        if stale.is_empty() {
-            return;
+        if !stale.is_empty() {
+            self.bookkeep(since, Box::pin(Arc::clone(books).read(stale))).await;
         }
-        let patience =
-            Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), inner.policy.bookkeeping());
-        patience.within(Box::pin(Arc::clone(books).read(stale)), |()| None).await;
+    }
+
+    /// The result of work with the store, if it comes while bookkeeping that began at `since` may hold a turn up; late work
+    /// goes on behind, as far as there is room (requirement A-25). For what a host reads before a run: with the same
+    /// `since` given to [`Run::held_up_since`], all of it together costs the first attempt no more than that.
+    ///
+    /// # Cancel safety
+    ///
+    /// Not cancel safe: work that was dropped in time may or may not have been done.
+    pub async fn bookkeep<R: Send + 'static>(
+        &self,
+        since: Timestamp,
+        work: BoxFuture<'static, R>,
+    ) -> Option<R> {
+        self.0.patience(since, &self.0.policy).within(work, |_| None).await
     }
 
     /// Writes what the store has not seen yet. Hosts call it now and then, and when they stop.

@@ -17,9 +17,14 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new(clock: Arc<dyn Clock>, late: Arc<Semaphore>, limit: Duration) -> Self {
-        let until = clock.now().after(limit);
-        Self { clock, late, limit, until }
+    /// As if what is to be held up had begun at `since`: what its caller has waited for already counts.
+    pub(super) fn since(
+        since: Timestamp,
+        clock: Arc<dyn Clock>,
+        late: Arc<Semaphore>,
+        limit: Duration,
+    ) -> Self {
+        Self { clock, late, limit, until: since.after(limit) }
     }
 
     /// Room for late work, shared by all runs of a runner.

@@ -32,6 +32,7 @@ pub struct Run<'a, T> {
     pub(super) runner: &'a Runner,
     pub(super) spec: RunSpec,
     session: Option<Arc<dyn RunSession>>,
+    begun: Timestamp,
     judge: Option<Judge<'a, T>>,
     repair: Option<Repair<'a>>,
     switches: Option<watch::Receiver<Option<ModelSelector>>>,
@@ -68,7 +69,15 @@ struct Held {
 
 impl<'a, T: Send> Run<'a, T> {
     pub(super) fn new(runner: &'a Runner, spec: RunSpec) -> Self {
-        Self { runner, spec, session: None, judge: None, repair: None, switches: None }
+        let begun = runner.0.clock.now();
+        Self { runner, spec, session: None, begun, judge: None, repair: None, switches: None }
+    }
+
+    /// Says since when the store has held the turn up: it may do so for no longer in all (requirement A-25). Without it,
+    /// since the run was made.
+    pub fn held_up_since(mut self, begun: Timestamp) -> Self {
+        self.begun = begun;
+        self
     }
 
     /// Puts the run into a session: fallbacks are written into it before they are tried.
@@ -125,20 +134,20 @@ impl<'a, T: Send> Run<'a, T> {
     }
 
     fn ready<E>(self) -> Result<Ready<'a, T, E>, SpecError> {
-        let Self { runner, mut spec, session, judge, repair, switches } = self;
+        let Self { runner, mut spec, session, begun, judge, repair, switches } = self;
         spec.claims = session.is_some();
         let candidates = spec.chain.len();
         let inner = &*runner.0;
         let own = spec.without_candidates();
         let plan = Box::new(Plan::new(spec, inner.clock.now())?);
-        let limit = own.policy.bookkeeping();
+        let patience = inner.patience(begun, &own.policy);
         let driver = Box::new(Driver {
             inner,
             spec: own,
             candidates,
             preference: session.as_ref().map(|session| session.preference()).unwrap_or_default(),
             session,
-            patience: Patience::new(Arc::clone(&inner.clock), Arc::clone(&inner.late), limit),
+            patience,
             lease: None,
             claimed: None,
             seen: 0,

@@ -97,8 +97,15 @@ impl StoredSession {
         now: Timestamp,
     ) -> Result<(Option<Selection>, Self), SessionsError> {
         let mode = self.run().preference().mode;
+        let free_at =
+            |entry: &SessionEntry, model: &ModelRef| health.free_at(model, &preference(entry, mode), now);
+        let now_free = |model: &ModelRef| free_at(&self.entry, model);
+        let (selection, probe) = select(&self.entry, configured, now_free, policy, now);
+        if probe.is_none() {
+            return Ok((selection, self));
+        }
         let chosen = self.sessions.update_with(&self.key, |entry| {
-            let free_at = |model: &ModelRef| health.free_at(model, &preference(entry, mode), now);
+            let free_at = |model: &ModelRef| free_at(entry, model);
             let (selection, probe) = select(entry, configured, free_at, policy, now);
             (probe, selection)
         });

@@ -10,21 +10,30 @@ use failover::store::{
     WriteOptions,
 };
 use failover::types::{
-    AgentId, Clock, Credential, ModelSelector, ProfileId, Secret, SecretSource, SessionId,
+    AgentId, BoxFuture, Clock, Credential, ModelSelector, ProfileId, Secret, SecretSource, SessionId,
+    Timestamp,
 };
 use failover::{Engine, Setup};
 use failover_testkit::ManualClock;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-/// Answers until it is told to fail.
+/// Answers until it is told to fail, and takes its time where it is told to.
 struct Breaking {
     store: MemoryStore,
     broken: AtomicBool,
+    takes_ms: AtomicU64,
 }
 
 impl Breaking {
-    fn store(&self) -> Result<&MemoryStore, StoreError> {
+    fn new(clock: &Arc<ManualClock>) -> Arc<Self> {
+        let store = MemoryStore::new(Arc::clone(clock) as Arc<dyn Clock>);
+        Arc::new(Self { store, broken: AtomicBool::new(false), takes_ms: AtomicU64::new(0) })
+    }
+
+    async fn store(&self) -> Result<&MemoryStore, StoreError> {
+        tokio::time::sleep(Duration::from_millis(self.takes_ms.load(Ordering::Relaxed))).await;
         if self.broken.load(Ordering::Relaxed) {
             return Err(StoreError::Unavailable { place: "here".into(), why: "its owner hangs".into() });
         }
@@ -35,7 +44,7 @@ impl Breaking {
 #[async_trait]
 impl KeyValue for Breaking {
     async fn get(&self, key: &Key) -> Result<Option<Versioned>, StoreError> {
-        self.store()?.get(key).await
+        self.store().await?.get(key).await
     }
 
     async fn swap(
@@ -45,7 +54,7 @@ impl KeyValue for Breaking {
         next: Option<Value>,
         write: WriteOptions,
     ) -> Result<Swap, StoreError> {
-        self.store()?.swap(key, expect, next, write).await
+        self.store().await?.swap(key, expect, next, write).await
     }
 
     async fn scan(
@@ -54,11 +63,11 @@ impl KeyValue for Breaking {
         after: Option<&Key>,
         limit: usize,
     ) -> Result<Vec<(Key, Versioned)>, StoreError> {
-        self.store()?.scan(prefix, after, limit).await
+        self.store().await?.scan(prefix, after, limit).await
     }
 
     async fn changes(&self, prefix: &Prefix) -> Result<Option<ChangeStream>, StoreError> {
-        self.store()?.changes(prefix).await
+        self.store().await?.changes(prefix).await
     }
 }
 
@@ -67,8 +76,7 @@ impl KeyValue for Breaking {
 #[tokio::test]
 async fn a_key_that_cannot_be_read_is_no_reason_to_give_up() {
     let clock = Arc::new(ManualClock::new(T0));
-    let memory = MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>);
-    let store = Arc::new(Breaking { store: memory, broken: AtomicBool::new(false) });
+    let store = Breaking::new(&clock);
     let profile: ProfileId = "anthropic:default".parse().unwrap();
     let key = SecretSource::Literal(Secret::new("sk-test"));
     let credential = Credential::ApiKey { provider: profile.provider_id(), key };
@@ -93,8 +101,7 @@ async fn a_key_that_cannot_be_read_is_no_reason_to_give_up() {
 #[tokio::test]
 async fn what_a_person_chose_for_a_session_holds_while_the_store_is_away() {
     let clock = Arc::new(ManualClock::new(T0));
-    let memory = MemoryStore::new(Arc::clone(&clock) as Arc<dyn Clock>);
-    let store = Arc::new(Breaking { store: memory, broken: AtomicBool::new(false) });
+    let store = Breaking::new(&clock);
     let adapters = [Scripted::new("anthropic", false), Scripted::new("openai", false)];
     let mut builder = Engine::builder(load_text("failover.json5", CONFIG).unwrap())
         .clock(Arc::clone(&clock) as _)
@@ -112,4 +119,47 @@ async fn what_a_person_chose_for_a_session_holds_while_the_store_is_away() {
     store.broken.store(true, Ordering::Relaxed);
     assert_eq!(engine.chat(&turn("s")).await.unwrap().model, choice.model);
     assert_eq!(engine.chat(&turn("other")).await.unwrap().model, configured);
+}
+
+/// The time of a paused runtime.
+struct Paused(tokio::time::Instant);
+
+impl Clock for Paused {
+    fn now(&self) -> Timestamp {
+        T0.after(self.0.elapsed())
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(at.since(self.now())))
+    }
+}
+
+/// What is late for one turn serves the next one: a person's choice holds, however slow the store is.
+// spec: A-25, S-5
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_delays_the_first_attempt_by_no_more_than_its_patience() {
+    let clock = Arc::new(Paused(tokio::time::Instant::now()));
+    let store = Breaking::new(&Arc::new(ManualClock::new(T0)));
+    let adapters = [Scripted::new("anthropic", false), Scripted::new("openai", false)];
+    let mut builder = Engine::builder(load_text("failover.json5", CONFIG).unwrap())
+        .clock(Arc::clone(&clock) as _)
+        .store(Arc::clone(&store) as _)
+        .environment(Arc::new(|name| name.ends_with("_API_KEY").then(|| "sk-test".to_owned())));
+    for adapter in &adapters {
+        builder = builder.adapter(Arc::clone(adapter) as _);
+    }
+    let Setup { engine, .. } = builder.build().await.unwrap();
+    let choice: ModelSelector = "openai/gpt-of-their-own".parse().unwrap();
+    let key = SessionKey::new(AgentId::main(), SessionId::new("s").unwrap());
+    engine.sessions().update(&key, |entry| Some(select_user(entry, &choice, T0))).await.unwrap();
+    for takes in [60, 300, 800, 3_600_000] {
+        store.takes_ms.store(takes, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let begun = clock.now();
+        let answer = engine.chat(&turn("s")).await.unwrap();
+        // Once before the attempt, and once after it.
+        let took = clock.now().since(begun);
+        assert!(took <= Duration::from_millis(101), "{takes} ms an answer: {took:?}");
+        assert!(takes == 60 || answer.model == choice.model, "{takes} ms an answer: {}", answer.model);
+    }
 }

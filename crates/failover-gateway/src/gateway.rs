@@ -229,7 +229,6 @@ impl Recipe {
             .agent(self.agent.clone())
             .clock(Arc::clone(&self.clock))
             .store(Arc::clone(store))
-            .sessions_idle(settings.session_idle)
             .observer(Arc::clone(board) as _);
         if let Some(environment) = &self.environment {
             builder = builder.environment(Arc::clone(environment));

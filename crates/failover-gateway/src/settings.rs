@@ -41,7 +41,6 @@ pub(crate) struct Settings {
     pub(crate) origins: Vec<String>,
     pub(crate) limits: Limits,
     pub(crate) keepalive: Duration,
-    pub(crate) session_idle: Duration,
 }
 
 /// The hash of a token, as config holds it.
@@ -94,7 +93,6 @@ impl Settings {
         let gateway = &config.gateway;
         let limits = &gateway.limits;
         let lower = |names: &[String]| names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let hours = u64::from(gateway.session_idle_hours.unwrap_or(720));
         Self {
             callers: gateway.tokens.iter().filter_map(Caller::new).collect(),
             admins: gateway.admin.tokens.iter().filter_map(Caller::new).collect(),
@@ -110,7 +108,6 @@ impl Settings {
                 drain: millis(limits.drain_ms, 30_000),
             },
             keepalive: millis(gateway.keepalive_ms, 15_000),
-            session_idle: Duration::from_hours(hours),
         }
     }
 }

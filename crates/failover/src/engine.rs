@@ -142,7 +142,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Forgets sessions that nobody used for so long; without it they are kept for ever.
+    /// Forgets sessions that nobody used for so long; without it, as long as the config says
+    /// (`gateway.sessionIdleHours`, 30 days).
     pub fn sessions_idle(mut self, after: Duration) -> Self {
         self.sessions_idle = Some(after);
         self
@@ -198,6 +199,7 @@ impl EngineBuilder {
         let chain = settings::chain_config(&loaded, &agent)?;
         let policy = settings::run_policy_in(&loaded.config, &environment)?;
         let cooldowns = settings::cooldown_policy(&loaded.config)?;
+        let idle = sessions_idle.unwrap_or_else(|| settings::sessions_idle(&loaded.config));
         let mut named = settings::providers(&loaded, &chain);
         named.extend(also);
         named.sort();
@@ -258,10 +260,7 @@ impl EngineBuilder {
             adapters: all.watched_by(Arc::clone(&limits) as _),
             chain,
             policy,
-            sessions: match sessions_idle {
-                Some(after) => Sessions::new(store).forgetting_idle(after, Arc::clone(&clock)),
-                None => Sessions::new(store),
-            },
+            sessions: Sessions::new(store).forgetting_idle(idle, Arc::clone(&clock)),
             profiles,
             user_pin,
             clock,

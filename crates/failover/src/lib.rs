@@ -41,6 +41,7 @@ pub use known::UnknownName;
 pub use route::Route;
 pub use settings::{
     SettingsError, chain_config, check, classifier, configured_profiles, cooldown_policy, run_policy,
+    sessions_idle,
 };
 pub use turn::Turn;
 

@@ -256,6 +256,12 @@ pub(crate) fn user_pin(config: &Config) -> UserPinMode {
     }
 }
 
+/// `gateway.sessionIdleHours`: after how long a session is forgotten that nobody uses, whoever writes it (requirement
+/// K-5).
+pub fn sessions_idle(config: &Config) -> Duration {
+    Duration::from_hours(u64::from(config.gateway.session_idle_hours.unwrap_or(720)))
+}
+
 /// `auth.profiles`, as rotation reads them.
 pub fn configured_profiles(config: &Config) -> Vec<ConfiguredProfile> {
     let listed = config.auth.profiles.iter();

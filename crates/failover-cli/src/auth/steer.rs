@@ -13,6 +13,7 @@ use failover::store::StoreError;
 use failover::types::{Clock, FailoverReason, ProfileId, ProviderId, SessionId};
 use serde_json::json;
 use std::io::Write;
+use std::sync::Arc;
 
 /// Takes a credential out.
 pub(super) async fn remove(
@@ -87,7 +88,11 @@ pub(super) async fn pin(
         let Setup { engine, .. } = cli.engine().await?;
         engine.check_profile(profile).map_err(|unknown| crate::exit::unknown(&unknown))?;
     }
-    let sessions = Sessions::new(home::must_open().await?);
+    // A faulty config keeps nobody from undoing.
+    let config = cli.load().map(|loaded| loaded.config).unwrap_or_default();
+    let idle = failover::sessions_idle(&config);
+    let sessions =
+        Sessions::new(home::must_open().await?).forgetting_idle(idle, Arc::new(SystemClock::new()));
     let key = SessionKey::new(cli.agent.clone(), session.clone());
     let change = |entry: &SessionEntry| Some(pin_user(entry, profile)).filter(|next| next != entry);
     let changed = sessions.update(&key, change).await;
@@ -130,7 +135,7 @@ pub(super) async fn clear(
         });
         (engine.profiles().clone(), all.collect())
     };
-    let mut lifted = Vec::new();
+    let (mut lifted, mut left) = (Vec::new(), Vec::new());
     for target in &targets {
         let mut any = false;
         let change = |stats: &UsageStats| {
@@ -138,7 +143,11 @@ pub(super) async fn clear(
             any = next != *stats;
             next
         };
-        steer(&profiles, target, change).await.map_err(|error| failed(&error))?;
+        // One that cannot be read keeps no other from being cleared.
+        if let Err(error) = steer(&profiles, target, change).await {
+            left.push(failed(&error));
+            continue;
+        }
         if any {
             lifted.push(target.to_string());
         }
@@ -152,7 +161,15 @@ pub(super) async fn clear(
     } else {
         format!("lifted what was held against {}", lifted.join(", "))
     };
-    cli.say(out, &json!({ "cleared": lifted }), &text)
+    let mut left = left.into_iter();
+    let Some(first) = left.next() else { return cli.say(out, &json!({ "cleared": lifted }), &text) };
+    if !lifted.is_empty() {
+        cli.say(out, &json!({ "cleared": lifted }), &text)?;
+    }
+    for failure in left {
+        super::warn(&failure.message);
+    }
+    Err(first)
 }
 
 /// Pauses or resumes.

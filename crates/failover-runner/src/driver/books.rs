@@ -94,7 +94,10 @@ impl Books {
         for unwritten in all {
             if let Err(error) = self.write(&unwritten).await {
                 tracing::warn!(%error, "health cannot be written to the store; it is kept and tried again");
-                break;
+                // What is wrong with one record says nothing of those behind it.
+                if matches!(error, StoreError::Unavailable { .. } | StoreError::Locked { .. }) {
+                    break;
+                }
             }
         }
         drop(busy);

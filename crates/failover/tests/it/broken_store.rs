@@ -163,3 +163,26 @@ async fn a_slow_store_delays_the_first_attempt_by_no_more_than_its_patience() {
         assert!(takes == 60 || answer.model == choice.model, "{takes} ms an answer: {}", answer.model);
     }
 }
+
+/// Nobody has to ask for it: whoever writes a session, it ends with the config's time.
+// spec: K-5
+#[tokio::test]
+async fn sessions_that_nobody_uses_are_forgotten_by_every_engine() {
+    for (config, days) in
+        [(CONFIG.to_owned(), 30), (CONFIG.replacen('{', "{ gateway: { sessionIdleHours: 48 },", 1), 2)]
+    {
+        let clock = Arc::new(ManualClock::new(T0));
+        let store = Breaking::new(&clock);
+        let builder = Engine::builder(load_text("failover.json5", &config).unwrap())
+            .clock(Arc::clone(&clock) as _)
+            .store(Arc::clone(&store) as _);
+        let sessions = builder.build().await.unwrap().engine.sessions().clone();
+        let choice: ModelSelector = "openai/gpt-of-their-own".parse().unwrap();
+        let key = SessionKey::new(AgentId::main(), SessionId::new("s").unwrap());
+        sessions.update(&key, |entry| Some(select_user(entry, &choice, T0))).await.unwrap();
+        clock.advance(Duration::from_hours(days * 24 - 1));
+        assert!(sessions.get(&key).await.unwrap().is_some());
+        clock.advance(Duration::from_hours(1));
+        assert!(sessions.get(&key).await.unwrap().is_none(), "{days}");
+    }
+}

@@ -1,4 +1,5 @@
 //! A store that stops answering, below an engine that runs.
+#![expect(clippy::disallowed_methods, reason = "the store takes its time by a paused runtime")]
 
 use crate::common::{CONFIG, Scripted, T0, turn};
 use async_trait::async_trait;

@@ -247,16 +247,17 @@ pub struct Limits {
     /// Until the connection stands, TLS included. The gateway's default is 10000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_ms: Option<u64>,
-    /// From the request's end to the first byte of an answer that is streamed. The gateway's default is 120000.
+    /// From the request's end to the first byte of the answer. The gateway's default is 120000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<u64>,
-    /// From the request's end to the first content of an answer that is streamed: text, reasoning, or a call of a tool.
-    /// Heartbeats, comments and empty pieces are none. The gateway's default is 300000, or `firstByteMs` where that is
-    /// longer.
+    /// From the request's end to the first content: text, reasoning, or a call of a tool. Heartbeats, comments and empty
+    /// pieces are none, and an answer that is not streamed is none before its end. The gateway's default is 300000, or
+    /// `firstByteMs` where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_content_ms: Option<u64>,
     /// From the request's end to the end of an answer that is not streamed: nothing of it is there before, not even a first
-    /// byte. Absent: `firstContentMs`. The gateway's default is 600000, or `firstContentMs` where that is longer.
+    /// byte. In the place of `firstByteMs` and `firstContentMs`, and absent these. The gateway's default, where these are absent, too,
+    /// is 600000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_ms: Option<u64>,
     /// Between two pieces of content; heartbeats do not count. The gateway's default is 60000.

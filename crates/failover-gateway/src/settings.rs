@@ -116,14 +116,16 @@ impl Settings {
 pub(crate) fn with_default_limits(config: &mut Config) {
     let limits = &mut config.agents.defaults.limits;
     limits.connect_ms.get_or_insert(10_000);
+    // Nothing is seen of an answer that comes whole before it is written to its end, and long ones take minutes to write:
+    // ten, as OpenAI's and Anthropic's own clients wait by default. An operator who wants to see something sooner means
+    // these answers, too.
+    if limits.first_byte_ms.or(limits.first_content_ms).is_none() {
+        limits.whole_ms.get_or_insert(600_000);
+    }
     let first_byte = *limits.first_byte_ms.get_or_insert(120_000);
     // A provider may say that it is alive for as long as it likes, so this one runs whatever comes but content. Half of
-    // the ten minutes that OpenAI's and Anthropic's own clients wait by default: a model may think for long without a
-    // word, and the next one is still asked in time.
-    let first_content = *limits.first_content_ms.get_or_insert(first_byte.max(300_000));
-    // Nothing is seen of an answer that comes whole before it is written to its end, and long ones take minutes to write.
-    // Ten, as those clients wait.
-    limits.whole_ms.get_or_insert(first_content.max(600_000));
+    // those ten minutes: a model may think for long without a word, and the next one is still asked in time.
+    limits.first_content_ms.get_or_insert(first_byte.max(300_000));
     limits.idle_ms.get_or_insert(60_000);
 }
 

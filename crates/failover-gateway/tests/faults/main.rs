@@ -217,13 +217,15 @@ async fn a_provider_without_a_word_is_left_though_no_limit_is_set(fault: Step, s
 }
 
 // spec: R-16
-#[test_case(false, "first/one"; "whole: nothing can be seen of it before")]
-#[test_case(true, "second/two"; "streamed: it has not begun")]
+#[test_case("", false, "first/one"; "whole: nothing can be seen of it before")]
+#[test_case("", true, "second/two"; "streamed: it has not begun")]
+#[test_case("firstByteMs: 120000", false, "second/two"; "whole, where the operator wants to see a byte")]
+#[test_case("firstByteMs: 120000, wholeMs: 600000", false, "first/one"; "whole, and it has a limit of its own")]
 #[tokio::test]
-async fn an_answer_that_comes_whole_need_not_begin_in_time(stream: bool, served: &str) {
+async fn an_answer_that_comes_whole_need_not_begin_in_time(limits: &str, stream: bool, served: &str) {
     let clock = Arc::new(ManualClock::new(failover::types::Timestamp::from_millis(1_800_000_000_000)));
     let setup = Setup { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Setup::gateway(ROUTES) };
-    let world = World::with(setup.limits("connectMs: 3600000")).await;
+    let world = World::with(setup.limits(&format!("connectMs: 3600000, {limits}"))).await;
     world.first.script("one", [words(60).after(Duration::from_secs(1)).into()]);
     world.second.script("two", [words(60).into()]);
     let mut body: Value = question("off");

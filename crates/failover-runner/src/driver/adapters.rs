@@ -102,12 +102,11 @@ impl Adapters {
         let credential = self.credentials.resolve(&attempt.profile, self.clock.now()).await?;
         let mut limits = AttemptLimits::none();
         limits.connect = attempt.limits.connect;
-        if request.stream {
-            limits.first_byte = attempt.limits.first_byte;
-            limits.first_content = attempt.limits.first_content;
-        } else {
+        limits.first_byte = attempt.limits.first_byte;
+        limits.first_content = attempt.limits.first_content;
+        if let Some(whole) = attempt.limits.whole.filter(|_| !request.stream) {
             // Servers send the head of an answer that comes whole when they have all of it.
-            limits.first_content = attempt.limits.whole.or(attempt.limits.first_content);
+            (limits.first_byte, limits.first_content) = (None, Some(whole));
         }
         limits.idle = attempt.limits.idle;
         let mut scope = AttemptScope::new(&attempt.model, Arc::clone(&self.clock))

@@ -85,8 +85,8 @@ pub struct LimitsConfig {
     pub first_byte_ms: Option<u64>,
     /// Until the first content.
     pub first_content_ms: Option<u64>,
-    /// Until the end of an answer that comes whole: nothing of it is there before, neither byte nor content. Absent: as the
-    /// first content.
+    /// Until the end of an answer that comes whole: nothing of it is there before, neither byte nor content. Absent: the
+    /// limits of the first byte and content.
     pub whole_ms: Option<u64>,
     /// Between two pieces of content; heartbeats do not count.
     pub idle_ms: Option<u64>,

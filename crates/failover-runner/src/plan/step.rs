@@ -171,7 +171,7 @@ pub struct AttemptLimits {
     pub first_byte: Option<Duration>,
     /// Until the first content.
     pub first_content: Option<Duration>,
-    /// Until the end of an answer that comes whole; `None`: as the first content.
+    /// Until the end of an answer that comes whole; `None`: the two before.
     pub whole: Option<Duration>,
     /// Between two pieces of content.
     pub idle: Option<Duration>,

@@ -1,7 +1,7 @@
 //! From a verdict to what the plan needs of it.
 
 use crate::plan::Failed;
-use failover_classify::{RetryWhen, Signal, Surface, Verdict};
+use failover_classify::{RetryHint, RetryWhen, Signal, Surface, Verdict};
 use failover_types::{FailoverReason, Scope, Timestamp};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl Failed {
         let plan = verdict.scope == Scope::Model && is_of_a_plan(signal, verdict);
         failed.scope = if plan { Scope::Credential } else { verdict.scope };
         // The wait until the reset of a plan may be told twice, and the date is what other wishes of a server leave alone.
-        let date = verdict.hint.as_ref().and_then(|hint| hint.at()).filter(|_| plan);
+        let date = verdict.hint.as_ref().and_then(RetryHint::at).filter(|_| plan);
         let date = date.filter(|at| *at > now && *at <= now.after(FURTHEST_RESET));
         failed.retry_at = date.or(failed.retry_at);
         // A date, not a wait, and the account's rather than a model's: the reset of a usage window.

@@ -192,7 +192,6 @@ pub(crate) fn copy_path(home: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     // spec: A-25, K-2
